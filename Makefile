@@ -1,0 +1,57 @@
+# Two commands are enough: `make demo` and `make test`. Both set everything up first.
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help setup demo test check pytest wheel-smoke format lock clean
+
+BIN := .venv/bin
+READY := .venv/.ready
+export PYTHON
+
+help:  ## Show this help
+	@echo "Olvido: memory that remembers correctly and forgets correctly"
+	@echo
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo
+	@echo "Needs make, git and Python 3.11 or newer; choose one with PYTHON=/path/to/python."
+
+setup: $(READY)  ## Create .venv from requirements.lock (instant when it is up to date)
+	@echo "Ready: $(BIN)/olvido"
+
+$(READY): requirements.lock pyproject.toml tools/setup.sh
+	@sh tools/setup.sh
+
+demo: $(READY)  ## Load 360 support cases and tell the story of remembering and forgetting
+	@$(BIN)/olvido demo
+
+test: check wheel-smoke pytest  ## Run every check: linters, types, arrows, wheel, tests
+
+check: $(READY)  ## Run the static checks only
+	@echo "ruff check"
+	@$(BIN)/ruff check --quiet
+	@echo "ruff format"
+	@$(BIN)/ruff format --quiet --check || { echo "Some files are not formatted: run make format" >&2; exit 1; }
+	@echo "mypy"
+	@$(BIN)/mypy --no-error-summary
+	@echo "import-linter"
+	@report=$$($(BIN)/lint-imports --no-logo 2>&1) || { echo "$$report"; exit 1; }
+	@echo "file lengths and portable text"
+	@$(BIN)/python tools/check_tree.py
+
+wheel-smoke: $(READY)  ## Build the wheel, install it in a clean environment, run its demo
+	@$(BIN)/python tools/smoke_wheel.py
+
+pytest: $(READY)  ## Run the tests; pass options with ARGS="-k forget -n 0"
+	@$(BIN)/pytest $(ARGS)
+
+format: $(READY)  ## Format the code and apply the safe fixes
+	@$(BIN)/ruff check --quiet --fix-only
+	@$(BIN)/ruff format --quiet
+
+# One version of each package for every platform and Python, so that all of us test the same code.
+lock: $(READY)  ## Bring requirements.lock in line with pyproject.toml; ARGS=--upgrade takes new versions
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --fork-strategy fewest --generate-hashes \
+	    --all-extras --no-annotate --custom-compile-command "make lock" $(ARGS) \
+	    --output-file requirements.lock pyproject.toml >/dev/null
+
+clean:  ## Remove .venv, caches and build results (never a data directory)
+	@rm -rf .venv dist build .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
