@@ -1,0 +1,110 @@
+"""Which records may answer at all, before any ranking (rule 16): purpose, kinds and what the caller narrows to."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+
+from olvido.domain.identifiers import optional_identifier
+from olvido.domain.instants import require_utc
+from olvido.domain.origin import OriginClass
+from olvido.domain.policy import Policy
+from olvido.domain.policy_values import nfc
+from olvido.domain.records import Kind
+from olvido.errors import InvalidTime, InvalidValue, NotInPolicy
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Eligibility:
+    """A checked choice of records. None does not narrow; all but purpose and kinds concern episodes only.
+
+    since, until: interval of `occurred_at` (UTC), with its start and without its end.
+    """
+
+    purpose: str
+    kinds: tuple[Kind, ...]
+    definition: str | None = None
+    case_id: str | None = None
+    status: str | None = None
+    origin_class: OriginClass | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+    def parameters(self) -> dict[str, object]:
+        """As the statement `rank` names them."""
+        return {
+            "purpose": self.purpose,
+            "kinds": [str(kind) for kind in self.kinds],
+            "definition": self.definition,
+            "case_id": self.case_id,
+            "status": self.status,
+            "origin_class": None if self.origin_class is None else str(self.origin_class),
+            "since": self.since,
+            "until": self.until,
+        }
+
+
+def eligibility(
+    policy: Policy,
+    *,
+    purpose: str | None = None,
+    kinds: Collection[Kind | str] | None = None,
+    definition: str | None = None,
+    case_id: str | None = None,
+    status: str | None = None,
+    origin_class: OriginClass | str | None = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
+) -> Eligibility:
+    """Check a choice against the policy; purpose None is its default, kinds None is all.
+
+    Raises NotInPolicy or LiveState (purpose, definition), InvalidValue (kinds, status, origin_class), InvalidScope
+    (case_id), InvalidTime (since, until).
+    """
+    rules = list(policy.episodes.values()) if definition is None else [policy.episode(definition)]
+    statuses = list(dict.fromkeys(known for rule in rules for known in rule.statuses))
+    if status is not None and status not in statuses:
+        raise InvalidValue(f"status must be one of: {', '.join(statuses)}." if statuses else "status is not used here.")
+    start = None if since is None else require_utc(since, "since")
+    end = None if until is None else require_utc(until, "until")
+    if start is not None and end is not None and start >= end:
+        raise InvalidTime("since must be before until.")
+    return Eligibility(
+        purpose=_purpose(policy, purpose),
+        kinds=_kinds(kinds),
+        definition=None if definition is None else rules[0].definition,
+        case_id=optional_identifier(case_id, "case_id"),
+        status=status,
+        origin_class=_origin_class(origin_class),
+        since=start,
+        until=end,
+    )
+
+
+def _purpose(policy: Policy, purpose: str | None) -> str:
+    if purpose is None:
+        return policy.default_purpose
+    name = nfc(str(purpose))
+    if name not in policy.purposes:
+        raise NotInPolicy(f"This purpose is not in policy {policy.name}. It has: {', '.join(policy.purposes)}.")
+    return name
+
+
+def _kinds(kinds: Collection[Kind | str] | None) -> tuple[Kind, ...]:
+    if kinds is None:
+        return tuple(Kind)
+    try:
+        asked = {Kind(kind) for kind in ((kinds,) if isinstance(kinds, str) else kinds)}
+    except (ValueError, TypeError):
+        raise InvalidValue(f"kinds must be one or more of: {', '.join(Kind)}.") from None
+    if not asked:
+        raise InvalidValue(f"kinds is empty. Pass one or more of: {', '.join(Kind)}; None is all.")
+    return tuple(kind for kind in Kind if kind in asked)
+
+
+def _origin_class(origin_class: OriginClass | str | None) -> OriginClass | None:
+    try:
+        return None if origin_class is None else OriginClass(origin_class)
+    except ValueError:
+        raise InvalidValue(f"origin_class must be one of: {', '.join(OriginClass)}.") from None

@@ -1,0 +1,74 @@
+"""Which live state a question is about, by the topic terms of the policy (rule 10)."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from olvido.domain.policy import Policy
+
+_WORD = re.compile(r"[^\W_]+")
+_GAP = ""
+
+Words = tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LiveTopic:
+    """Something to look up now. name: as in the policy. consult: the tool that knows, such as "billing.get_payment"."""
+
+    name: str
+    consult: str
+    description: str
+
+
+def match_topics(policy: Policy, query: str) -> tuple[LiveTopic, ...]:
+    """The live states that `query` asks about, in the order of the policy; empty when there are none.
+
+    Terms of every language are compared as whole words, without case and accents: "pagó" is "pago", and "repayable" is
+    not "pay". A term of several words matches them in sequence.
+    """
+    spoken = words(query)
+    return tuple(topic for topic, terms, ignored in _index(policy) if _mentions(spoken, terms, ignored))
+
+
+def words(text: str) -> Words:
+    """The words of `text`, folded: without case, accents and compatibility forms; digits count as words."""
+    decomposed = unicodedata.normalize("NFKD", text.casefold())
+    return tuple(_WORD.findall("".join(char for char in decomposed if unicodedata.category(char) != "Mn")))
+
+
+@lru_cache(maxsize=16)
+def _index(policy: Policy) -> tuple[tuple[LiveTopic, frozenset[Words], frozenset[Words]], ...]:
+    return tuple(
+        (
+            LiveTopic(name=name, consult=state.consult, description=state.description),
+            _folded(state.topics.values()),
+            _folded(state.ignore.values()),
+        )
+        for name, state in policy.live_state.items()
+    )
+
+
+def _folded(lists: Iterable[tuple[str, ...]]) -> frozenset[Words]:
+    return frozenset(words(term) for terms in lists for term in terms)
+
+
+def _mentions(spoken: Words, terms: frozenset[Words], ignored: frozenset[Words]) -> bool:
+    left = list(spoken)
+    for start, end in _found(spoken, ignored):
+        left[start:end] = [_GAP] * (end - start)
+    return any(True for _ in _found(tuple(left), terms))
+
+
+def _found(spoken: Words, terms: frozenset[Words]) -> Iterable[tuple[int, int]]:
+    lengths = sorted({len(term) for term in terms})
+    for start in range(len(spoken)):
+        for length in lengths:
+            if spoken[start : start + length] in terms:
+                yield start, start + length

@@ -1,0 +1,243 @@
+"""What may be remembered: the policy as the rest of Olvido uses it (design, section 4; rules 6, 10, 11 and 26).
+
+No purpose, no memory: whatever has no definition here is refused, and the error prints the lines that would allow it.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from types import MappingProxyType
+from typing import TypeVar
+
+from olvido.domain.instants import KEEP, KeepType, require_utc
+from olvido.domain.origin import OriginClass
+from olvido.domain.policy_document import (
+    EpisodeDefinition,
+    Limits,
+    LiveStateDefinition,
+    OutsideCopy,
+    PolicyDocument,
+    PreferenceDefinition,
+    Purpose,
+    Ranking,
+    SessionDefinition,
+    is_key,
+)
+from olvido.domain.policy_values import ValueShape, nfc
+from olvido.domain.records import JsonScalar
+from olvido.domain.redaction import safe_name
+from olvido.errors import InvalidTime, InvalidValue, LiveState, NotInPolicy
+
+Rule = TypeVar("Rule")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PreferenceRule:
+    """What the policy says about one preference.
+
+    retention, history_retention: how long the current value and superseded ones are kept; None is without limit.
+    """
+
+    key: str
+    description: str
+    purpose: str
+    shape: ValueShape
+    origins: tuple[OriginClass, ...]
+    retention: timedelta | None
+    history_retention: timedelta | None
+
+    def accepts(self, origin_class: OriginClass) -> bool:
+        """Whether a value of this origin class may be stored."""
+        return origin_class in self.origins
+
+    def check(self, value: object) -> JsonScalar:
+        """Return `value` as it is to be stored: text in NFC, everything else unchanged. Raises InvalidValue."""
+        return self.shape.check(value, f"preference {self.key}")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Admitted:
+    """The fields of an episode that the policy lets through, in its order, and the names of those it dropped.
+
+    dropped: sorted; a name that could itself be content is given as `<unnamed>`.
+    """
+
+    fields: dict[str, JsonScalar]
+    dropped: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EpisodeRule:
+    """What the policy says about one kind of episode. retention: None is without limit."""
+
+    definition: str
+    description: str
+    purpose: str
+    origins: tuple[OriginClass, ...]
+    retention: timedelta | None
+    statuses: tuple[str, ...]
+    shapes: Mapping[str, ValueShape]
+    searchable: tuple[str, ...]
+    untrusted: bool
+
+    def accepts(self, origin_class: OriginClass) -> bool:
+        """Whether an episode of this origin class may be stored."""
+        return origin_class in self.origins
+
+    def admit(self, fields: Mapping[str, object], status: str | None) -> Admitted:
+        """Keep the fields on the allowlist and drop the others (rule 6). A field that is None counts as not given.
+
+        Raises InvalidValue for a field on the list with another shape, and for a status that is not listed.
+        """
+        if status is not None and status not in self.statuses:
+            allowed = f"must be one of: {', '.join(self.statuses)}" if self.statuses else "is not used: leave it out"
+            raise InvalidValue(f"status of {self.definition} {allowed}.")
+        # Composed and decomposed spellings of a name are one field; the last one given counts.
+        given = {nfc(name): value for name, value in fields.items()}
+        kept = {
+            name: shape.check(given[name], f"field {name} of {self.definition}")
+            for name, shape in self.shapes.items()
+            if given.get(name) is not None
+        }
+        dropped = sorted(safe_name(name) for name in given if name not in self.shapes)
+        return Admitted(fields=kept, dropped=tuple(dropped))
+
+    def text(self, fields: Mapping[str, JsonScalar], status: str | None) -> str:
+        """The text to index: the searchable fields one a line, a status with spaces for its hyphens. May be empty."""
+        found = {**fields, "status": None if status is None else status.replace("-", " ")}
+        return "\n".join(str(found[name]) for name in self.searchable if found.get(name) is not None)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Policy:
+    """One policy, immutable.
+
+    version: "sha256:" and 16 hexadecimal digits, stored on each record; it changes when the meaning of the file does.
+    default_purpose: the purpose that reads name when the caller names none.
+    """
+
+    name: str
+    version: str
+    default_purpose: str
+    purposes: Mapping[str, Purpose]
+    preferences: Mapping[str, PreferenceRule]
+    episodes: Mapping[str, EpisodeRule]
+    sessions: SessionDefinition
+    live_state: Mapping[str, LiveStateDefinition]
+    copies: tuple[OutsideCopy, ...]
+    limits: Limits
+    ranking: Ranking
+
+    @classmethod
+    def of(cls, document: PolicyDocument) -> Policy:
+        """The policy that a checked document describes; `load_policy` is the way from a file."""
+        preferences = {key: _preference_rule(key, found) for key, found in document.preferences.items()}
+        episodes = {key: _episode_rule(key, found) for key, found in document.episodes.items()}
+        return cls(
+            name=document.name,
+            version=document.content_hash(),
+            default_purpose=document.default_purpose,
+            purposes=MappingProxyType(document.purposes),
+            preferences=MappingProxyType(preferences),
+            episodes=MappingProxyType(episodes),
+            sessions=document.sessions,
+            live_state=MappingProxyType(document.live_state),
+            copies=document.copies,
+            limits=document.limits,
+            ranking=document.ranking,
+        )
+
+    def preference(self, key: str) -> PreferenceRule:
+        """The rule for a preference; composed and decomposed spellings of a key are one.
+
+        Raises LiveState if the key names live state, NotInPolicy if the policy does not define it.
+        """
+        return self._find(self.preferences, key, "preference", _PREFERENCE_LINES)
+
+    def episode(self, definition: str) -> EpisodeRule:
+        """The rule for a kind of episode. Raises LiveState or NotInPolicy, as `preference` does."""
+        return self._find(self.episodes, definition, "episode", _EPISODE_LINES)
+
+    def _find(self, rules: Mapping[str, Rule], key: object, kind: str, lines: str) -> Rule:
+        name = nfc(key) if isinstance(key, str) else ""
+        if name in rules:
+            return rules[name]
+        if name in self.live_state:
+            consult = self.live_state[name].consult
+            raise LiveState(f"{name} is live state and is never remembered. Consult {consult} instead.")
+        shown = safe_name(name)
+        close = difflib.get_close_matches(name.casefold()[:60], rules, n=1)
+        guess = f" Did you mean {close[0]}?" if close else ""
+        addition = lines.format(key=shown if is_key(shown) else "my-key", purpose=self.default_purpose)
+        raise NotInPolicy(
+            f"{kind} {shown} is not in policy {self.name}: no purpose, no memory.{guess} "
+            f"To allow it, add under {kind}s:\n{addition}"
+        )
+
+
+_PREFERENCE_LINES = """\
+  {key}:
+    description: what it is for
+    purpose: {purpose}
+    value: {{type: text, max_length: 80}}
+    origins: [declared]
+    retention: 365d
+"""
+
+_EPISODE_LINES = """\
+  {key}:
+    description: what happened
+    purpose: {purpose}
+    origins: [observed]
+    retention: 365d
+    statuses: [open, closed]
+    fields:
+      summary: {{type: text, max_length: 500}}
+    searchable: [summary, status]
+"""
+
+
+def expiry(retention: timedelta | None, now: datetime, requested: datetime | KeepType | None) -> datetime | None:
+    """When a record written at `now` expires; None is never.
+
+    requested: KEEP or None take the whole retention; a datetime takes that instant.
+    Raises InvalidTime if it has no time zone, is not after `now`, or is later than the retention allows.
+    """
+    limit = None if retention is None else now + retention
+    if requested is KEEP or requested is None:
+        return limit
+    instant = require_utc(requested, "expires_at")
+    if instant <= now:
+        raise InvalidTime("expires_at is already past. Pass a later instant.")
+    if limit is not None and instant > limit:
+        raise InvalidTime(f"expires_at is later than the policy allows: {limit.isoformat()} at most.")
+    return instant
+
+
+def _preference_rule(key: str, found: PreferenceDefinition) -> PreferenceRule:
+    return PreferenceRule(
+        key=key,
+        description=found.description,
+        purpose=found.purpose,
+        shape=found.value,
+        origins=found.origins,
+        retention=found.retention,
+        history_retention=found.history_retention,
+    )
+
+
+def _episode_rule(definition: str, found: EpisodeDefinition) -> EpisodeRule:
+    return EpisodeRule(
+        definition=definition,
+        description=found.description,
+        purpose=found.purpose,
+        origins=found.origins,
+        retention=found.retention,
+        statuses=found.statuses,
+        shapes=MappingProxyType(found.fields),
+        searchable=found.searchable,
+        untrusted=found.untrusted,
+    )

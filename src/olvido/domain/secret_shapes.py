@@ -1,0 +1,155 @@
+"""What secrets look like: the expressions that `redaction` looks for, and the arithmetic of card numbers.
+
+Every expression takes time proportional to the text: repetitions are possessive or bounded, and a match can only start
+at a boundary. A group named `value` is the part to mask; without one, the whole match is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+Span = tuple[int, int, str]
+"""Start, end and kind of a secret in a text."""
+
+MASK = "[masked:"
+
+_T = r"[A-Za-z0-9_-]"
+_SHAPES: tuple[tuple[str, re.Pattern[str]], ...] = (
+    (
+        "private_key",
+        # Up to the END line; without one, the header and the base64 that follows it.
+        re.compile(
+            r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+            r"(?:(?:(?!-----BEGIN)[\s\S])*?-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+            r"|(?:(?:\s|\\n)*+[A-Za-z0-9+/=]{16,}+)*+)"
+        ),
+    ),
+    ("jwt", re.compile(rf"(?<!{_T})eyJ{_T}{{8,}}+\.{_T}++(?:\.{_T}*+){{1,3}}")),
+    (
+        "url_password",
+        # Digits up to a slash are a port. A password that is not percent-encoded may hold a slash or an at sign.
+        re.compile(
+            r"(?i)\b[a-z][a-z0-9+.-]{0,30}://[^\s/?#:@]{0,200}:(?!\d{1,5}(?:[/?#\s]|$))"
+            r"(?:(?P<value>[^\s/?#\"'<>]{1,256})|[^\s@\"'<>]{1,256})@"
+        ),
+    ),
+    (
+        "api_key",
+        re.compile(
+            rf"(?<!{_T})(?:sk-(?:proj|ant|svcacct|admin|live|test|or-v1)-(?=[A-Za-z_-]{{0,200}}\d){_T}{{4,}}+"
+            r"|sk-(?=[A-Za-z_]{0,200}\d)\w{20,}+"
+            r"|(?:sk|rk)_(?:live|test)_[A-Za-z0-9]{10,}+"
+            r"|whsec_[A-Za-z0-9+/=]{20,}+"
+            rf"|AIza{_T}{{35}}(?!{_T})"
+            rf"|ya29\.{_T}{{20,}}+"
+            rf"|SG\.{_T}{{16,}}+\.{_T}{{16,}}+"
+            r"|(?:npm|hf)_[A-Za-z0-9]{30,}+"
+            rf"|pypi-{_T}{{50,}}+"
+            rf"|glpat-{_T}{{20,}}+"
+            rf"|\d{{8,10}}:{_T}{{35}}(?!{_T}))"
+        ),
+    ),
+    (
+        "api_key",
+        re.compile(r"(?i)\b(?:bearer|basic)\s{1,4}(?P<value>(?=[A-Za-z._~+/-]{0,300}\d)[\w.~+/-]{20,}+=*+)"),
+    ),
+    ("aws_access_key", re.compile(r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b(?!-)")),
+    ("github_token", re.compile(r"\b(?:gh[pousr]_[A-Za-z0-9]{30,}+|github_pat_\w{22,}+)")),
+    ("slack_token", re.compile(r"\b(?:xox[abeoprs]|xapp)-[A-Za-z0-9-]{10,}+")),
+    ("slack_token", re.compile(r"(?i)\bhooks\.slack\.com/services/(?P<value>[A-Z0-9/]{20,}+)")),
+)
+
+# The combining forms are for text that is not in NFC.
+_LABEL = (
+    r"(?i)(?<![^\W_])(?:passwords?|passwd|passphrase|passcode|pwd|senhas?|palavra[ -]passe"
+    r"|contrase(?:\u00f1|n\u0303|n)as?|(?<!palabra )claves?)\b"
+)
+_WHERE = r"(?:\s{1,4}(?:for|of|to|on|do|da|de|del|no|na|para)(?:\s{1,4}\w{1,20}){1,2})?"
+_COPULA = r"\s{1,4}(?:is|was|\u00e9|e\u0301|eh|e|foi|era|es|fue)\s{1,4}"
+_ASSIGN = r"[\"']?\s{0,4}(?:[:=]|=>)\s{0,4}"
+_QUOTED = r"\"[^\"\n]{1,200}\"|'[^'\n]{1,200}'"
+_WITH_DIGIT = r"(?=[^\s\d]{0,100}\d)"
+_LABELLED: tuple[tuple[str, re.Pattern[str]], ...] = (
+    # "password: xyz" takes any word; "my password is xyz" and "password xyz" take one that has a digit, since
+    # "my password is wrong" is what people write.
+    ("password", re.compile(rf"{_LABEL}{_WHERE}{_ASSIGN}(?P<value>{_QUOTED}|\S++)")),
+    ("password", re.compile(rf"{_LABEL}{_WHERE}{_COPULA}(?P<value>{_QUOTED}|{_WITH_DIGIT}\S{{4,}}+)")),
+    ("password", re.compile(rf"{_LABEL}\s{{1,4}}(?P<value>{_WITH_DIGIT}\S{{4,}}+)")),
+    ("password", re.compile(rf"(?i)\bpin\b(?:{_ASSIGN}|{_COPULA})(?P<value>\d{{4,8}})\b")),
+    ("card_code", re.compile(rf"(?i)\b(?:cvv2?|cvc2?)\b(?:{_ASSIGN}|{_COPULA}|\s{{1,4}})(?P<value>\d{{3,4}})\b")),
+    (
+        "api_key",
+        re.compile(
+            r"(?i)(?<![^\W_])(?:api[ _-]?key|secret(?:[ _-]?access)?[ _-]?key|(?:access|auth|api|refresh)[ _-]?token"
+            r"|client[ _-]?secret|chave (?:de|da) api|clave (?:de|del) api)"
+            rf"(?:{_ASSIGN}|{_COPULA})(?P<value>{_WITH_DIGIT}(?:{_QUOTED}|\S{{8,}}+))"
+        ),
+    ),
+)
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}|\d{1,2}[/.]\d{1,2}[/.]\d{2,4}")
+
+_HONEST = """
+    none null n/a required reset expired changed forgot forgotten lost missing wrong incorrect invalid hidden please
+    help not no the my i it is was to how what why when where cannot can't does doesn't and or
+    esqueci expirada expirou inv\u00e1lida incorreta errada n\u00e3o por como o a minha qual quando obrigat\u00f3ria
+    olvid\u00e9 olvidada caducada caduc\u00f3 incorrecta c\u00f3mo el la mi cu\u00e1l cu\u00e1ndo obligatoria
+"""
+_HONEST_WORDS = frozenset(_HONEST.split())
+"""What follows "password:" in an honest sentence."""
+
+_CARD = re.compile(
+    r"(?<!\w)(?<!\d[.,])(?=(\d{14,19}(?!\w)"
+    r"|\d{4}([ .\u00a0-])\d{4}\2\d{4}\2\d{4}(?:\2\d{3})?(?!\w)"
+    r"|\d{4}([ .\u00a0-])\d{6}\3\d{4,5}(?!\w)))"
+)
+_ISSUERS: Mapping[int, re.Pattern[str]] = {
+    14: re.compile(r"3(?:0[0-5]|[689])"),
+    15: re.compile(r"3[47]"),
+    16: re.compile(r"4|5|2(?:2[2-9]|[3-6]|7[01]|720)|35|6"),
+    17: re.compile(r"5|6"),
+    18: re.compile(r"5|6"),
+    19: re.compile(r"4|5|6"),
+}
+"""Issuer prefixes by length (ISO/IEC 7812). An IMEI, whose 15 digits pass the same checksum, starts otherwise."""
+
+
+def spans(text: str) -> Iterator[Span]:
+    """Where secrets are in `text`, in any order and possibly overlapping. What is masked already is not a secret."""
+    for kind, pattern in _SHAPES:
+        for match in pattern.finditer(text):
+            start, end = match.span("value") if match.groupdict().get("value") else match.span()
+            if not text.startswith(MASK, start):
+                yield start, end, kind
+    for kind, pattern in _LABELLED:
+        for match in pattern.finditer(text):
+            start, end = _trimmed(text, *match.span("value"))
+            if start < end and not text.startswith(MASK, start) and not _is_honest(text[start:end]):
+                yield start, end, kind
+    for match in _CARD.finditer(text):
+        if is_card(match[1]):
+            yield (*match.span(1), "card_number")
+
+
+def is_card(shown: str) -> bool:
+    """Whether the digits in `shown` are a card number: a length and prefix that issuers use, and a right checksum."""
+    digits = "".join(character for character in shown if character.isdecimal())
+    issuer = _ISSUERS.get(len(digits))
+    return issuer is not None and issuer.match(digits) is not None and _luhn(digits)
+
+
+def _luhn(digits: str) -> bool:
+    """The checksum of ISO/IEC 7812-1, annex B: from the right, every second digit is doubled and its digits summed."""
+    doubled = (sum(divmod(2 * int(digit), 10)) for digit in digits[-2::-2])
+    return (sum(map(int, digits[-1::-2])) + sum(doubled)) % 10 == 0
+
+
+def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
+    """Without the quotes around a value, or the punctuation of the sentence after it."""
+    if text[start] in "\"'" and end - start > 1 and text[end - 1] == text[start]:
+        return start + 1, end - 1
+    return start, start + len(text[start:end].rstrip(".,;:)]}\"'"))
+
+
+def _is_honest(value: str) -> bool:
+    return value.lower() in _HONEST_WORDS or _DATE.fullmatch(value) is not None
