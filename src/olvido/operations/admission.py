@@ -1,0 +1,65 @@
+"""What every write passes before anything is stored: granted origin, accepted origin, no credential in the text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from olvido.domain.origin import Origin, OriginClass
+from olvido.domain.policy_values import TextValue
+from olvido.domain.records import JsonScalar
+from olvido.domain.redaction import screen
+from olvido.errors import OriginNotAccepted, SecretRefused
+
+
+class Accepting(Protocol):
+    """A rule of the policy that says which origin classes it takes."""
+
+    @property
+    def origins(self) -> tuple[OriginClass, ...]:
+        """Origin classes that may be stored."""
+
+    def accepts(self, origin_class: OriginClass) -> bool:
+        """Whether one of them is `origin_class`."""
+
+
+def require_accepted(rule: Accepting, origin: Origin, name: str) -> None:
+    """Raise OriginNotAccepted unless the policy takes this origin class for `name`, a name from the policy."""
+    if not rule.accepts(origin.origin_class):
+        accepted = ", ".join(rule.origins)
+        raise OriginNotAccepted(
+            f"The policy takes {name} only as {accepted}; this one is {origin.origin_class}. "
+            "Have the person confirm it, or store it as an observed episode."
+        )
+
+
+def check_text(value: object, name: str, limit: int) -> str:
+    """Return `value` in NFC if it is text of 1 to `limit` characters. Raises InvalidValue."""
+    return str(TextValue(type="text", max_length=limit, multiline=True).check(value, name))
+
+
+def mask(text: str) -> tuple[str, tuple[str, ...]]:
+    """`text` with every credential masked, and the kinds that were found (rule 27)."""
+    screened = screen(text)
+    return screened.text, screened.masked
+
+
+def mask_fields(fields: Mapping[str, JsonScalar]) -> tuple[dict[str, JsonScalar], tuple[str, ...]]:
+    """`fields` with every credential masked in its texts, and the kinds that were found."""
+    masked: dict[str, JsonScalar] = {}
+    found: list[str] = []
+    for name, value in fields.items():
+        if isinstance(value, str):
+            masked[name], kinds = mask(value)
+            found.extend(kinds)
+        else:
+            masked[name] = value
+    return masked, tuple(dict.fromkeys(found))
+
+
+def refuse_secret(value: JsonScalar, name: str) -> None:
+    """Raise SecretRefused if a value that cannot be masked without changing its meaning carries a credential."""
+    if isinstance(value, str):
+        kinds = screen(value).masked
+        if kinds:
+            raise SecretRefused(f"{name} looks like it carries {', '.join(kinds)}. Credentials are never stored.")

@@ -1,0 +1,52 @@
+"""What every operation gets: the parts of this Olvido, and who is calling."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from olvido.domain.origin import Origin, OriginClass
+from olvido.domain.policy import Policy
+from olvido.errors import InvalidInput, OriginNotGranted
+from olvido.ports import Embedder, LanguageDetector
+from olvido.storage.database import Database, Life
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Environment:
+    """The parts of one open Olvido."""
+
+    database: Database
+    policy: Policy
+    embedder: Embedder
+    detector: LanguageDetector
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Caller:
+    """Who is calling, as trusted host code says.
+
+    life: the scope, and the life of the subject once it is known.
+    asserts: the origin classes that this caller was granted (rule 11).
+    acting: the origin of calls that name none.
+    """
+
+    life: Life
+    asserts: frozenset[OriginClass]
+    acting: Origin | None = None
+
+    def origin(self, given: Origin | None, *, fallback: Origin | None = None) -> Origin:
+        """The origin of one write. Raises InvalidInput if there is none, OriginNotGranted if it is not granted."""
+        origin = given or self.acting or fallback
+        if origin is None:
+            raise InvalidInput(
+                "Say where this comes from: pass origin=Origin.declared(...), or set one with memory.acting(origin)."
+            )
+        if not isinstance(origin, Origin):
+            raise InvalidInput("origin must be an Origin, such as Origin.declared('user-confirmation').")
+        if origin.origin_class not in self.asserts:
+            granted = ", ".join(sorted(self.asserts)) or "none"
+            raise OriginNotGranted(
+                f"This caller may not assert the origin class {origin.origin_class}; granted: {granted}. "
+                "Grant it in memory.scope(..., asserts=...), in trusted host code."
+            )
+        return origin

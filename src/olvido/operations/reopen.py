@@ -1,0 +1,90 @@
+"""Forget only the current version of a preference and make the value before it current again (rule 25)."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from olvido.domain.identifiers import record_uuid
+from olvido.domain.records import Change, Preference, PreferenceVersion
+from olvido.domain.report import Chain, ForgetReport
+from olvido.errors import Conflict, NotFound
+from olvido.operations.environment import Caller, Environment
+from olvido.operations.forget import Erasure, report
+from olvido.operations.indexing import prepare
+from olvido.operations.state_preference import index_preference
+from olvido.storage import rows
+from olvido.storage.database import Transaction
+from olvido.storage.queries import statements
+
+_SQL = statements("preferences")
+_DROPPED = "preference_versions"
+
+
+async def reopen_previous(environment: Environment, caller: Caller, record_id: UUID | str) -> ForgetReport:
+    """Forget the current version of the preference `record_id`; the value before it becomes a new version.
+
+    The chain keeps its expiry and its numbering: the new version is the forgotten one plus 1, so that whoever expects
+    the forgotten version gets a conflict. The report's chain is "reopened".
+    Raises NotFound if there is no such preference or no earlier value is kept, Conflict if it changed meanwhile,
+    InvalidScope, SubjectForgotten, TenantClosed.
+    """
+    wanted = record_uuid(record_id, "record_id")
+    database, version = environment.database, environment.policy.version
+    async with database.existing(caller.life, lock=True) as transaction:
+        seen, previous = await _chain(transaction, wanted)
+    prepared = await prepare(environment, f"{previous.key}: {previous.value}", language="other")
+    async with database.existing(caller.life, lock=True) as transaction:
+        now = transaction.now
+        head, previous = await _chain(transaction, wanted)
+        if head.version != seen.version:
+            raise Conflict("The preference changed meanwhile. Read its history again and decide.")
+        row = await transaction.one(
+            _SQL["supersede"],
+            record_id=wanted,
+            current_version=head.version,
+            change=Change.REOPENED,
+            retain_until=None,
+            key=head.key,
+            value=rows.json_value(previous.value),
+            purpose=head.purpose,
+            said_at=previous.said_at,
+            expires_at=head.expires_at,
+            policy_version=version,
+            **rows.origin_columns(previous.origin),
+        )
+        if row is None:
+            raise Conflict("The preference changed meanwhile. Read its history again and decide.")
+        removed = await transaction.run(_SQL["drop_version"], record_id=wanted, version=head.version)
+        await index_preference(transaction, rows.preference(row), prepared)
+        await transaction.audit(
+            "reopened", "preference", policy_version=version, record_id=wanted, counts={_DROPPED: removed}
+        )
+    async with database.read(caller.life) as transaction:
+        left = await transaction.one(_SQL["count_version"], record_id=wanted, version=head.version)
+        verified_at = transaction.now
+    return report(
+        environment,
+        Erasure(
+            target="record",
+            key=str(wanted),
+            planned={_DROPPED: 1},
+            removed={_DROPPED: removed},
+            requested_at=now,
+            dry_run=False,
+            remaining=None if left is None else {_DROPPED: left["rows"]},
+            verified_at=verified_at,
+            chain=Chain.REOPENED,
+            lives=1,
+        ),
+    )
+
+
+async def _chain(transaction: Transaction, record_id: UUID) -> tuple[Preference, PreferenceVersion]:
+    """The current value, locked, and the version before it."""
+    head = await transaction.one(_SQL["head_by_record"], record_id=record_id)
+    if head is None:
+        raise NotFound("No preference by this id in this scope.")
+    previous = await transaction.one(_SQL["previous"], record_id=record_id, version=head["version"])
+    if previous is None:
+        raise NotFound("No earlier value of this preference is kept. Use forget to remove the preference.")
+    return rows.preference(head), rows.preference_version(previous)

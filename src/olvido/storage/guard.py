@@ -1,0 +1,266 @@
+"""What start-up looks at before anything is served: versions, roles, and the wall of every relation (rule 3)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+
+from olvido.errors import SchemaMismatch, UnsafeDatabase
+from olvido.storage.data_map import DATA_MAP
+from olvido.storage.migrations import known_migrations, pending
+from olvido.storage.queries import statements
+from olvido.storage.row_policies import SCOPE_FUNCTIONS, RowPolicy, differences
+from olvido.storage.translation import translated
+
+MIN_SERVER = 170000
+MIN_PGVECTOR = (0, 8, 4)
+
+_SQL = statements("schema")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Finding:
+    """One thing that is wrong. code: stable word. problem: what is wrong. remedy: what to do next."""
+
+    code: str
+    problem: str
+    remedy: str
+
+
+_UNREADABLE = Finding(
+    code="unreadable_schema",
+    problem="The login may not read which migrations ran.",
+    remedy="Restore the grants of the schema olvido from the migrations.",
+)
+
+
+async def _rows(connection: psycopg.AsyncConnection[Any], name: str) -> list[dict[str, Any]]:
+    cursor = await connection.execute(_SQL[name].text)
+    return list(await cursor.fetchall())
+
+
+async def inspect(connection: psycopg.AsyncConnection[Any], *, role: str) -> list[Finding]:
+    """Everything that would break the contract if this connection served. role: "olvido_app" or "olvido_worker".
+
+    The connection must have dict rows. Raises SchemaMismatch if the schema is missing, older or newer.
+    """
+    await connection.execute(_SQL["qualify"].text)
+    table = (await _rows(connection, "version_table"))[0]
+    if not table["present"]:
+        raise SchemaMismatch(
+            "The database has no Olvido schema. Run `olvido migrate --database-url URL` with an owner's login."
+        )
+    findings = [
+        *_versions((await _rows(connection, "server"))[0]),
+        *_login((await _rows(connection, "login"))[0], role),
+    ]
+    if not table["readable"]:
+        return findings or [_UNREADABLE]
+    await _check_schema(connection)
+    relations = await _rows(connection, "relations")
+    return [
+        *findings,
+        *_relations(relations),
+        *_policies(relations, await _rows(connection, "policies")),
+        *_functions(await _rows(connection, "definers"), await _rows(connection, "scope_functions")),
+        *_columns(await _rows(connection, "columns")),
+    ]
+
+
+async def refuse_unsafe(connection: psycopg.AsyncConnection[Any], *, role: str) -> None:
+    """Raise UnsafeDatabase naming every finding, or return if there is none. Raises as `inspect` does otherwise."""
+    async with translated():
+        findings = await inspect(connection, role=role)
+    if findings:
+        lines = "\n".join(f"  - {finding.problem} {finding.remedy}" for finding in findings)
+        raise UnsafeDatabase(f"Olvido does not serve from this database:\n{lines}")
+
+
+async def _check_schema(connection: psycopg.AsyncConnection[Any]) -> None:
+    applied = {row["version"]: row["checksum"] for row in await _rows(connection, "applied")}
+    missing = pending(applied, known_migrations())
+    if missing:
+        raise SchemaMismatch(
+            f"The database lacks {len(missing)} migrations of this release. "
+            "Run `olvido migrate --database-url URL` with an owner's login."
+        )
+
+
+def _versions(server: dict[str, Any]) -> list[Finding]:
+    findings = []
+    if server["server_version"] < MIN_SERVER:
+        findings.append(
+            Finding(
+                code="old_server",
+                problem=f"PostgreSQL {server['server_version'] // 10000} is older than 17.",
+                remedy="Use PostgreSQL 17 or newer.",
+            )
+        )
+    numbers = tuple(int(number) for number in re.findall(r"\d+", server["pgvector_version"] or "0"))
+    if numbers < MIN_PGVECTOR:
+        findings.append(
+            Finding(
+                code="old_pgvector",
+                problem=f"pgvector {server['pgvector_version'] or 'is absent'}; 0.8.4 is the oldest that will do.",
+                remedy="Update the extension: ALTER EXTENSION vector UPDATE.",
+            )
+        )
+    if not server["has_unaccent"]:
+        findings.append(
+            Finding(
+                code="no_unaccent",
+                problem="The extension unaccent is absent.",
+                remedy="CREATE EXTENSION unaccent.",
+            )
+        )
+    return findings
+
+
+def _login(login: dict[str, Any], role: str) -> list[Finding]:
+    wrong = {
+        "superuser": "is or can become a superuser",
+        "bypasses": "can bypass row security, itself or by membership",
+        "creates_roles": "can create roles, and so give itself any of these",
+        "reads_files": "can read the server's files or replicate them, itself or by membership",
+        "owns_relations": "owns Olvido's relations, itself or by membership",
+        "outranks_rows": "may truncate, refer to or put triggers on Olvido's relations, past row security",
+        "creates_relations": "may create temporary tables or objects in Olvido's schema, outside the data map",
+    }
+    findings = [
+        Finding(
+            code=f"login_{fact}",
+            problem=f"The login {problem}.",
+            remedy="Log in with a role that is only a member of olvido_app, olvido_worker or both.",
+        )
+        for fact, problem in wrong.items()
+        if login[fact]
+    ]
+    member = {"olvido_app": login["is_app"], "olvido_worker": login["is_worker"]}
+    if not member[role]:
+        findings.append(
+            Finding(
+                code="login_without_role",
+                problem=f"The login is not a member of {role}.",
+                remedy=f"GRANT {role} TO the login, with INHERIT.",
+            )
+        )
+    return findings
+
+
+def _relations(relations: list[dict[str, Any]]) -> list[Finding]:
+    findings = []
+    for row in relations:
+        name = row["relation"]
+        if row["kind"] not in ("r", "p") or (row["parent"] or name) not in DATA_MAP:
+            findings.append(
+                Finding(
+                    code="unmapped_relation",
+                    problem=f"The relation {name} is not in the data map.",
+                    remedy="Move it to another schema, or use the release of Olvido that made it.",
+                )
+            )
+        elif not (row["row_security"] and row["forced"]):
+            findings.append(
+                Finding(
+                    code="no_row_security",
+                    problem=f"The relation {name} lacks forced row security.",
+                    remedy="Restore it from the migrations; do not serve until then.",
+                )
+            )
+    present = {row["relation"] for row in relations}
+    findings.extend(
+        Finding(
+            code="missing_relation",
+            problem=f"The relation {name} is missing.",
+            remedy="Restore the schema from a dump made with its rights, or migrate a new database.",
+        )
+        for name in DATA_MAP
+        if name not in present
+    )
+    if not any(row["parent"] == "index_entries" for row in relations):
+        findings.append(
+            Finding(
+                code="no_leaves",
+                problem="The large relations have no partitions.",
+                remedy="Run `olvido migrate` again; it creates them.",
+            )
+        )
+    return findings
+
+
+def _policies(relations: list[dict[str, Any]], policies: list[dict[str, Any]]) -> list[Finding]:
+    found: dict[str, list[RowPolicy]] = {}
+    for row in policies:
+        found.setdefault(row["relation"], []).append(
+            RowPolicy(
+                name=row["name"],
+                command=row["command"],
+                roles=frozenset(row["roles"]),
+                using=row["using"],
+                check=row["check"],
+                permissive=row["permissive"],
+            )
+        )
+    return [
+        Finding(
+            code="changed_policy",
+            problem=f"The relation {row['relation']} {difference}.",
+            remedy="Restore its policies from the migrations; do not serve until then.",
+        )
+        for row in relations
+        if (mapped := row["parent"] or row["relation"]) in DATA_MAP
+        for difference in differences(mapped, found.get(row["relation"], []))
+    ]
+
+
+def _functions(definers: list[dict[str, Any]], scope_functions: list[dict[str, Any]]) -> list[Finding]:
+    bodies = {row["name"]: row["body"] for row in scope_functions}
+    return [
+        *(
+            Finding(
+                code="definer_function",
+                problem=f"The function {row['function']} runs with its owner's rights.",
+                remedy="Drop it, or make it SECURITY INVOKER.",
+            )
+            for row in definers
+        ),
+        *(
+            Finding(
+                code="changed_function",
+                problem=f"The function {name}, which policies call, is not the one that the migrations made.",
+                remedy="Restore it from the migrations; do not serve until then.",
+            )
+            for name, body in SCOPE_FUNCTIONS.items()
+            if bodies.get(name) != body
+        ),
+    ]
+
+
+def _columns(columns: list[dict[str, Any]]) -> list[Finding]:
+    present: dict[str, set[str]] = {}
+    for row in columns:
+        present.setdefault(row["relation"], set()).add(row["column"])
+    mapped = {name: set(DATA_MAP[name].columns) for name in present if name in DATA_MAP}
+    unmapped = sorted(f"{name}.{column}" for name in mapped for column in present[name] - mapped[name])
+    missing = sorted(f"{name}.{column}" for name in mapped for column in mapped[name] - present[name])
+    return [
+        *(
+            Finding(
+                code="unmapped_column",
+                problem=f"The column {name} is not in the data map.",
+                remedy="Drop it, or use the release of Olvido that made it.",
+            )
+            for name in unmapped
+        ),
+        *(
+            Finding(
+                code="missing_column",
+                problem=f"The column {name} is missing.",
+                remedy="Restore the schema from a dump, or migrate a new database.",
+            )
+            for name in missing
+        ),
+    ]

@@ -1,0 +1,43 @@
+"""A look at a database that may not be fit to serve: one plain connection, without pool or pgvector's types."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import psycopg
+from psycopg.rows import DictRow, dict_row
+
+from olvido.errors import DatabaseUnavailable
+from olvido.storage.queries import Statement
+from olvido.storage.translation import translated
+
+
+@asynccontextmanager
+async def look(url: str, *, seconds: int) -> AsyncIterator[psycopg.AsyncConnection[DictRow]]:
+    """A connection that answers rows as dicts and changes nothing. seconds: how long to try.
+
+    Raises DatabaseUnavailable, and whatever `translated` makes of a failing statement.
+    """
+    try:
+        connection = await psycopg.AsyncConnection.connect(
+            url, row_factory=dict_row, connect_timeout=seconds, options="-c default_transaction_read_only=on"
+        )
+    except psycopg.OperationalError as error:
+        raise DatabaseUnavailable(
+            f"The database could not be reached (SQLSTATE {error.sqlstate or 'none, no connection'}). "
+            "Check that the server runs, and the host, database, login and password of the URL."
+        ) from None
+    async with translated(), connection:
+        yield connection
+
+
+async def first_row(
+    connection: psycopg.AsyncConnection[DictRow], statement: Statement, **parameters: object
+) -> dict[str, Any]:
+    """The one row that `statement` is certain to answer. Raises DatabaseUnavailable if it does not."""
+    row = await (await connection.execute(statement.text, parameters)).fetchone()
+    if row is None:
+        raise DatabaseUnavailable("The database answered nothing where one row is certain. Try again.")
+    return row

@@ -1,0 +1,124 @@
+"""Bring a database to this release's schema: numbered SQL files, immutable once landed, one transaction each."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import re
+from dataclasses import dataclass
+from importlib.resources import files
+
+import psycopg
+from psycopg.rows import dict_row
+
+from olvido.errors import DatabaseUnavailable, InvalidInput, SchemaMismatch
+from olvido.storage.queries import statements
+
+log = logging.getLogger("olvido.migrate")
+
+MAX_LEAVES = 1024
+_FILE = re.compile(r"^(\d{4})_([a-z_]+)\.sql$")
+_SQL = statements("schema")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Migration:
+    """One numbered file. checksum: SHA-256 of its bytes, hexadecimal."""
+
+    version: int
+    name: str
+    checksum: str
+    text: bytes
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MigrationReport:
+    """What a run did. applied: names of the migrations that ran now. leaves: partitions of each large relation."""
+
+    applied: tuple[str, ...]
+    version: int
+    leaves: int
+
+
+def known_migrations() -> tuple[Migration, ...]:
+    """The migrations of this release, oldest first."""
+    found = []
+    for entry in (files("olvido.storage") / "migrations").iterdir():
+        match = _FILE.match(entry.name)
+        if match:
+            text = entry.read_bytes()
+            checksum = hashlib.sha256(text).hexdigest()
+            found.append(Migration(version=int(match[1]), name=match[2], checksum=checksum, text=text))
+    return tuple(sorted(found, key=lambda migration: migration.version))
+
+
+def pending(applied: dict[int, str], known: tuple[Migration, ...]) -> tuple[Migration, ...]:
+    """Those of `known` that are not in `applied` (version to checksum).
+
+    Raises SchemaMismatch if the database has a migration that this release does not know, or knows differently.
+    """
+    checksums = {migration.version: migration.checksum for migration in known}
+    for version, checksum in applied.items():
+        if version not in checksums:
+            raise SchemaMismatch(
+                f"The database has schema version {version}; this release knows up to {max(checksums)}. "
+                "Use the release of Olvido that migrated it, or a newer one."
+            )
+        if checksums[version] != checksum:
+            raise SchemaMismatch(
+                f"Migration {version:04d} differs from the one that this database ran. "
+                "Use an unmodified release of Olvido; a landed migration is never edited."
+            )
+    return tuple(migration for migration in known if migration.version not in applied)
+
+
+def migrate(url: str, *, leaves: int = 64) -> MigrationReport:
+    """Prepare the database at `url`, whose login may create roles and extensions. Blocking; safe to run twice.
+
+    leaves: into how many partitions the large relations are split, 1 to 1,024; fixed by the first run.
+    Raises InvalidInput, SchemaMismatch, DatabaseUnavailable.
+    """
+    if not 1 <= leaves <= MAX_LEAVES:
+        raise InvalidInput(f"leaves must be between 1 and {MAX_LEAVES}.")
+    known = known_migrations()
+    try:
+        with psycopg.connect(url, autocommit=True, row_factory=dict_row) as connection:
+            return _run(connection, known, leaves)
+    except psycopg.OperationalError as error:
+        raise DatabaseUnavailable(
+            f"The database could not be reached or gave up during the migration ({type(error).__name__}, "
+            f"{error.sqlstate or 'no connection'}). Check the URL and run `olvido migrate` again; it continues."
+        ) from None
+    except psycopg.errors.InsufficientPrivilege as error:
+        raise SchemaMismatch(
+            f"The login may not prepare the database: {error.diag.message_primary}. Use a login that may create "
+            "roles and the extensions vector and unaccent, or have an administrator create those first."
+        ) from None
+
+
+def _run(
+    connection: psycopg.Connection[dict[str, object]], known: tuple[Migration, ...], leaves: int
+) -> MigrationReport:
+    connection.execute(_SQL["lock"].text)
+    connection.execute((files("olvido.storage") / "migrations" / "roles.sql").read_bytes())
+    connection.execute(_SQL["become_owner"].text)
+    connection.execute(_SQL["create_version_table"].text)
+    applied = {
+        int(str(row["version"])): str(row["checksum"]) for row in connection.execute(_SQL["applied"].text).fetchall()
+    }
+    names = []
+    for migration in pending(applied, known):
+        with connection.transaction():
+            connection.execute(migration.text)
+            connection.execute(
+                _SQL["record"].text,
+                {"version": migration.version, "name": migration.name, "checksum": migration.checksum},
+            )
+        names.append(migration.name)
+        log.info("migrated", extra={"action": "migrate", "version": migration.version})
+    with connection.transaction():
+        connection.execute(_SQL["create_leaves"].text, {"leaves": leaves})
+    row = connection.execute(_SQL["leaves"].text).fetchone()
+    return MigrationReport(
+        applied=tuple(names), version=known[-1].version, leaves=int(str(row["leaves"])) if row else 0
+    )

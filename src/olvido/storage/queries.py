@@ -1,0 +1,51 @@
+"""Named SQL: every statement stands in `sql/<entity>.sql` under a name and a line that says what it is for.
+
+    -- name: head_for_update
+    -- The current value of one key, locked until the transaction ends.
+    SELECT ...
+
+`statements("preferences")` gives that file's statements by name.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+_NAME = re.compile(r"^-- name: ([a-z_]+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Statement:
+    """One named statement. text: as bytes, which is how psycopg takes SQL that is not a literal in the source."""
+
+    name: str
+    purpose: str
+    text: bytes
+
+
+@cache
+def statements(entity: str) -> dict[str, Statement]:
+    """All statements of one entity. Raises ValueError for a statement without a purpose line or named twice."""
+    source = (files("olvido.storage") / "sql" / f"{entity}.sql").read_text(encoding="utf-8")
+    parts = _NAME.split(source)[1:]
+    found: dict[str, Statement] = {}
+    for name, body in zip(parts[::2], parts[1::2], strict=True):
+        comment, _, text = body.strip().partition("\n")
+        if not comment.startswith("-- ") or not text.strip():
+            raise ValueError(f"{entity}.{name}: the line after the name must be a comment that says the purpose")
+        if name in found:
+            raise ValueError(f"{entity}.{name} is named twice")
+        found[name] = Statement(name=f"{entity}.{name}", purpose=comment[3:], text=text.strip().encode())
+    return found
+
+
+def entities() -> list[str]:
+    """The names of all SQL files, sorted."""
+    return sorted(
+        entry.name.removesuffix(".sql")
+        for entry in (files("olvido.storage") / "sql").iterdir()
+        if entry.name.endswith(".sql")
+    )

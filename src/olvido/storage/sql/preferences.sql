@@ -1,0 +1,130 @@
+-- name: head_for_update
+-- The stored value of one key, live or expired, locked until the transaction ends.
+-- A join with its version would lose the row after waiting for another writer, whose version it does not see.
+SELECT * FROM olvido.preferences
+ WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND key = %(key)s
+   FOR UPDATE
+
+-- name: change_of
+-- What made one version.
+SELECT change FROM olvido.preference_versions
+ WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND record_id = %(record_id)s AND version = %(version)s
+
+-- name: begin
+-- Version 1 of a key, with its history; no row if another writer was first.
+WITH head AS (
+    INSERT INTO olvido.preferences (
+        tenant_id, subject_key, key, record_id, version, value, purpose, origin_class, origin_source, origin_ref,
+        origin_actor, origin_at, said_at, recorded_at, created_at, expires_at, policy_version)
+    VALUES (%(tenant)s, %(subject)s, %(key)s, %(record_id)s, 1, %(value)s, %(purpose)s, %(origin_class)s,
+            %(origin_source)s, %(origin_ref)s, %(origin_actor)s, %(origin_at)s, %(said_at)s, %(now)s, %(now)s,
+            %(expires_at)s, %(policy_version)s)
+    ON CONFLICT (tenant_id, subject_key, key) DO NOTHING
+    RETURNING *
+), version AS (
+    INSERT INTO olvido.preference_versions (
+        tenant_id, subject_key, record_id, version, key, value, change, origin_class, origin_source, origin_ref,
+        origin_actor, origin_at, said_at, recorded_at, valid_from, policy_version)
+    SELECT tenant_id, subject_key, record_id, version, key, value, 'set', origin_class, origin_source, origin_ref,
+           origin_actor, origin_at, said_at, recorded_at, recorded_at, policy_version
+      FROM head
+)
+SELECT * FROM head
+
+-- name: supersede
+-- The next version of a locked head: close the previous one, keep it as history.
+WITH closed AS (
+    UPDATE olvido.preference_versions SET valid_to = %(now)s, retain_until = %(retain_until)s
+     WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND record_id = %(record_id)s
+       AND version = %(current_version)s
+), head AS (
+    UPDATE olvido.preferences
+       SET version = %(current_version)s + 1, value = %(value)s, purpose = %(purpose)s,
+           origin_class = %(origin_class)s, origin_source = %(origin_source)s, origin_ref = %(origin_ref)s,
+           origin_actor = %(origin_actor)s, origin_at = %(origin_at)s, said_at = %(said_at)s, recorded_at = %(now)s,
+           expires_at = %(expires_at)s, policy_version = %(policy_version)s
+     WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND record_id = %(record_id)s AND key = %(key)s
+    RETURNING *
+), version AS (
+    INSERT INTO olvido.preference_versions (
+        tenant_id, subject_key, record_id, version, key, value, change, origin_class, origin_source, origin_ref,
+        origin_actor, origin_at, said_at, recorded_at, valid_from, policy_version)
+    SELECT tenant_id, subject_key, record_id, version, key, value, %(change)s, origin_class, origin_source,
+           origin_ref, origin_actor, origin_at, said_at, recorded_at, recorded_at, policy_version
+      FROM head
+)
+SELECT * FROM head
+
+-- name: get
+-- The current value of one key, unless it is expired.
+SELECT * FROM olvido.preferences
+ WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND key = %(key)s
+   AND (expires_at IS NULL OR expires_at > %(now)s)
+
+-- name: all
+-- The current values of all keys, unless expired.
+SELECT * FROM olvido.preferences
+ WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s
+   AND (expires_at IS NULL OR expires_at > %(now)s)
+   AND (%(purpose)s::text IS NULL OR purpose = %(purpose)s)
+ ORDER BY key
+
+-- name: history
+-- Every version of the live value of one key, oldest first; nothing if it is expired.
+SELECT v.*
+  FROM olvido.preferences p
+  JOIN olvido.preference_versions v
+    ON v.tenant_id = p.tenant_id AND v.subject_key = p.subject_key AND v.record_id = p.record_id
+ WHERE p.tenant_id = %(tenant)s AND p.subject_key = %(subject)s AND p.key = %(key)s
+   AND (p.expires_at IS NULL OR p.expires_at > %(now)s)
+   AND (v.retain_until IS NULL OR v.retain_until > %(now)s)
+ ORDER BY v.version
+
+-- name: drop_version
+-- Take one version out of a chain whose earlier value was reopened.
+DELETE FROM olvido.preference_versions
+ WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND record_id = %(record_id)s AND version = %(version)s
+
+-- name: previous
+-- The version before the current one, if it is still kept.
+SELECT * FROM olvido.preference_versions
+ WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND record_id = %(record_id)s AND version < %(version)s
+   AND (retain_until IS NULL OR retain_until > %(now)s)
+ ORDER BY version DESC LIMIT 1
+
+-- name: forget_versions
+-- Delete all versions of some chains.
+DELETE FROM olvido.preference_versions
+ WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND record_id = ANY(%(record_ids)s)
+
+-- name: forget
+-- Delete the heads of some chains.
+DELETE FROM olvido.preferences
+ WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND record_id = ANY(%(record_ids)s)
+
+-- name: expired
+-- Chains that expired, locked; those that a writer holds are left for the next batch.
+SELECT record_id FROM olvido.preferences
+ WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND expires_at <= %(now)s
+ LIMIT %(batch)s FOR UPDATE SKIP LOCKED
+
+-- name: purge_versions
+-- Superseded versions whose own retention is over.
+DELETE FROM olvido.preference_versions v
+ USING (SELECT record_id, version FROM olvido.preference_versions
+         WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND retain_until <= %(now)s
+         LIMIT %(batch)s FOR UPDATE SKIP LOCKED) AS old
+ WHERE v.tenant_id = %(tenant)s AND v.subject_key = %(subject)s
+   AND v.record_id = old.record_id AND v.version = old.version
+
+-- name: head_by_record
+-- The live head of one chain, locked until the transaction ends.
+SELECT * FROM olvido.preferences
+ WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND record_id = %(record_id)s
+   AND (expires_at IS NULL OR expires_at > %(now)s)
+   FOR UPDATE
+
+-- name: count_version
+-- Whether one version is still there, to read its removal back.
+SELECT count(*) AS rows FROM olvido.preference_versions
+ WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND record_id = %(record_id)s AND version = %(version)s

@@ -1,0 +1,101 @@
+-- name: open
+-- Begin a session; no row if one by this id is stored already.
+INSERT INTO olvido.sessions (
+    tenant_id, subject_key, session_id, record_id, goal, purpose, message_count, opened_at, expires_at,
+    policy_version)
+VALUES (%(tenant)s, %(subject)s, %(session_id)s, %(record_id)s, NULL, %(purpose)s, 0, %(now)s, %(expires_at)s,
+        %(policy_version)s)
+ON CONFLICT (tenant_id, subject_key, session_id) DO NOTHING
+RETURNING *
+
+-- name: for_update
+-- One session, live or expired, locked until the transaction ends.
+SELECT * FROM olvido.sessions
+ WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND session_id = %(session_id)s
+   FOR UPDATE
+
+-- name: get
+-- One session, unless it is expired.
+SELECT * FROM olvido.sessions
+ WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND session_id = %(session_id)s AND expires_at > %(now)s
+
+-- name: items
+-- Decisions, constraints and pending items of one session, in their order.
+SELECT kind, content FROM olvido.session_items
+ WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND session_id = %(session_id)s
+ ORDER BY kind, position
+
+-- name: set_goal
+-- Replace the goal.
+UPDATE olvido.sessions SET goal = %(goal)s
+ WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND session_id = %(session_id)s
+
+-- name: clear_items
+-- Take out the items of one kind, before others replace them.
+DELETE FROM olvido.session_items
+ WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND session_id = %(session_id)s AND kind = %(kind)s
+
+-- name: put_items
+-- Store the items of one kind, in the order given.
+INSERT INTO olvido.session_items (tenant_id, subject_key, session_id, kind, position, content, recorded_at)
+SELECT %(tenant)s, %(subject)s, %(session_id)s, %(kind)s, item.position - 1, item.content, %(now)s
+  FROM unnest(%(contents)s::text[]) WITH ORDINALITY AS item (content, position)
+
+-- name: append
+-- Append messages with the next numbers of the session, whose row is locked by taking them.
+WITH taken AS (
+    UPDATE olvido.sessions SET message_count = message_count + cardinality(%(contents)s::text[])
+     WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND session_id = %(session_id)s
+    RETURNING message_count - cardinality(%(contents)s::text[]) AS first
+)
+INSERT INTO olvido.messages (tenant_id, subject_key, session_id, sequence, role, content, recorded_at)
+SELECT %(tenant)s, %(subject)s, %(session_id)s, taken.first + message.position - 1, message.role, message.content,
+       %(now)s
+  FROM taken, unnest(%(roles)s::text[], %(contents)s::text[]) WITH ORDINALITY AS message (role, content, position)
+RETURNING *
+
+-- name: messages
+-- Messages of a live session from a sequence number on, oldest first.
+SELECT m.* FROM olvido.messages m
+  JOIN olvido.sessions s
+    ON s.tenant_id = m.tenant_id AND s.subject_key = m.subject_key AND s.session_id = m.session_id
+ WHERE m.tenant_id = %(tenant)s AND m.subject_key = %(subject)s AND m.session_id = %(session_id)s
+   AND s.tenant_id = %(tenant)s AND s.subject_key = %(subject)s AND s.expires_at > %(now)s
+   AND m.sequence >= %(first)s
+ ORDER BY m.sequence LIMIT %(size)s
+
+-- name: close
+-- Close a session: it stays readable until it expires.
+UPDATE olvido.sessions SET closed_at = %(now)s
+ WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND session_id = %(session_id)s AND closed_at IS NULL
+
+-- name: expired
+-- Sessions that expired, locked; those that a writer holds are left for the next batch.
+SELECT record_id FROM olvido.sessions
+ WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND expires_at <= %(now)s
+ LIMIT %(batch)s FOR UPDATE SKIP LOCKED
+
+-- name: lock
+-- Wait for writers of some sessions, and keep others out until the transaction ends.
+SELECT record_id FROM olvido.sessions
+ WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND record_id = ANY(%(record_ids)s)
+ ORDER BY record_id FOR UPDATE
+
+-- name: forget_messages
+-- Delete the messages of some sessions.
+DELETE FROM olvido.messages m USING olvido.sessions s
+ WHERE m.tenant_id = %(tenant)s AND m.subject_key = %(subject)s
+   AND s.tenant_id = %(tenant)s AND s.subject_key = %(subject)s
+   AND s.record_id = ANY(%(record_ids)s) AND m.session_id = s.session_id
+
+-- name: forget_items
+-- Delete the items of some sessions.
+DELETE FROM olvido.session_items i USING olvido.sessions s
+ WHERE i.tenant_id = %(tenant)s AND i.subject_key = %(subject)s
+   AND s.tenant_id = %(tenant)s AND s.subject_key = %(subject)s
+   AND s.record_id = ANY(%(record_ids)s) AND i.session_id = s.session_id
+
+-- name: forget
+-- Delete some sessions.
+DELETE FROM olvido.sessions
+ WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND record_id = ANY(%(record_ids)s)

