@@ -1,7 +1,7 @@
 # Two commands are enough: `make demo` and `make test`. Both set everything up first.
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test check pytest wheel-smoke format lock clean
+.PHONY: help setup demo test check pytest wheel-smoke format sync lock clean
 
 BIN := .venv/bin
 READY := .venv/.ready
@@ -46,6 +46,9 @@ pytest: $(READY)  ## Run the tests; pass options with ARGS="-k forget -n 0"
 format: $(READY)  ## Format the code and apply the safe fixes
 	@$(BIN)/ruff check --quiet --fix-only
 	@$(BIN)/ruff format --quiet
+
+sync: $(READY)  ## Derive the sync face again after a change to the async one
+	@$(BIN)/python tools/generate_sync.py
 
 # One version of each package for every platform and Python, so that all of us test the same code.
 lock: $(READY)  ## Bring requirements.lock in line with pyproject.toml; ARGS=--upgrade takes new versions

@@ -46,8 +46,12 @@ class Opening:
         self._settings = settings
         self._memory: Memory | None = None
 
+    async def opened(self) -> Memory:
+        """The Memory, which the caller closes."""
+        return await _open(self._settings)
+
     def __await__(self) -> Generator[object, None, Memory]:
-        return _open(self._settings).__await__()
+        return self.opened().__await__()
 
     async def __aenter__(self) -> Memory:
         self._memory = await _open(self._settings)

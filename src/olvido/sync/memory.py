@@ -1,0 +1,367 @@
+"""The sync face. Derived from `olvido.memory` by tools/generate_sync.py: do not edit, run `make sync`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime
+from types import TracebackType
+from typing import Self
+from uuid import UUID
+
+from olvido import memory as core
+from olvido.domain.context import ContextBlock
+from olvido.domain.instants import KEEP, KeepType
+from olvido.domain.origin import ALL_ORIGINS, Origin, OriginClass
+from olvido.domain.policy import Policy
+from olvido.domain.recalled import Recall
+from olvido.domain.records import (
+    Episode,
+    Kind,
+    Message,
+    Page,
+    Preference,
+    PreferenceVersion,
+    Role,
+    Session,
+    Summary,
+    Written,
+)
+from olvido.domain.report import ForgetReport, PurgeReport
+from olvido.domain.scope import Scope
+from olvido.operations import (
+    sessions,
+)
+from olvido.sync.portal import Portal
+
+
+class SessionMemory:
+    """The session of one person, for callers without an event loop. See `olvido.memory.SessionMemory`."""
+
+    def __init__(self, portal: Portal, inner: core.SessionMemory) -> None:
+        self._portal = portal
+        self._inner = inner
+
+    def open(
+        self,
+        *,
+        goal: str | None = None,
+        decisions: Sequence[str] | None = None,
+        constraints: Sequence[str] | None = None,
+        pending: Sequence[str] | None = None,
+        expires_at: datetime | KeepType | None = KEEP,
+    ) -> Session:
+        """Open the session, or resume it; what is given replaces what stands. See `olvido.operations.sessions`."""
+        return self._portal.call(
+            self._inner.open(
+                goal=goal, decisions=decisions, constraints=constraints, pending=pending, expires_at=expires_at
+            )
+        )
+
+    def set(
+        self,
+        *,
+        goal: str | None = None,
+        decisions: Sequence[str] | None = None,
+        constraints: Sequence[str] | None = None,
+        pending: Sequence[str] | None = None,
+    ) -> Session:
+        """Replace what is given; None keeps what stands, an empty list clears it. Raises NotFound, SessionClosed."""
+        return self._portal.call(
+            self._inner.set(goal=goal, decisions=decisions, constraints=constraints, pending=pending)
+        )
+
+    def append(self, role: Role | str, content: str) -> Message:
+        """Append one message and return it with its number; the first message opens the session."""
+        return self._portal.call(self._inner.append(role, content))
+
+    def extend(self, messages: Sequence[tuple[Role | str, str]]) -> tuple[Message, ...]:
+        """Append several messages in their order, all or none."""
+        return self._portal.call(self._inner.extend(messages))
+
+    def read(self) -> Session:
+        """The state of the session. Raises NotFound if it is not there or is expired."""
+        return self._portal.call(self._inner.read())
+
+    def messages(self, *, first: int = 0, limit: int = sessions.MESSAGE_PAGE) -> tuple[Message, ...]:
+        """Messages from number `first` on, oldest first. Raises NotFound."""
+        return self._portal.call(self._inner.messages(first=first, limit=limit))
+
+    def close(self) -> Session:
+        """Take no more writes; the session stays readable until it expires. Raises NotFound."""
+        return self._portal.call(self._inner.close())
+
+
+class ScopedMemory:
+    """The memory of one person, for callers without an event loop. See `olvido.memory.ScopedMemory`."""
+
+    def __init__(self, portal: Portal, inner: core.ScopedMemory) -> None:
+        self._portal = portal
+        self._inner = inner
+
+    @property
+    def scope(self) -> Scope:
+        """Whose memory this is."""
+        return self._inner.scope
+
+    def acting(self, origin: Origin) -> ScopedMemory:
+        """The same memory, with `origin` for writes that name none. Usable as `with ana.acting(o) as ana:`."""
+        return ScopedMemory(self._portal, self._inner.acting(origin))
+
+    def remember(
+        self,
+        text: str,
+        *,
+        origin: Origin | None = None,
+        event_id: str | None = None,
+        occurred_at: datetime | None = None,
+        expires_at: datetime | KeepType | None = KEEP,
+        language: str | None = None,
+    ) -> Written[Episode]:
+        """Remember one sentence as a note: an episode, marked as untrusted text.
+
+        origin: None is "declared, remember-request". event_id: give one to make a retry harmless.
+        Raises as `record_episode` does.
+        """
+        return self._portal.call(
+            self._inner.remember(
+                text,
+                origin=origin,
+                event_id=event_id,
+                occurred_at=occurred_at,
+                expires_at=expires_at,
+                language=language,
+            )
+        )
+
+    def set_preference(
+        self,
+        key: str,
+        value: object,
+        *,
+        origin: Origin | None = None,
+        expires_at: datetime | KeepType | None = KEEP,
+        expected_version: int | None = None,
+    ) -> Written[Preference]:
+        """State a value. It becomes current unless a stronger or newer statement stands.
+
+        expected_version: the version you saw, 0 for none; another one raises VersionConflict.
+        See `olvido.operations.state_preference` for expiry and for what it raises.
+        """
+        return self._portal.call(
+            self._inner.set_preference(
+                key, value, origin=origin, expires_at=expires_at, expected_version=expected_version
+            )
+        )
+
+    def correct_preference(
+        self,
+        key: str,
+        value: object,
+        *,
+        origin: Origin | None = None,
+        expires_at: datetime | KeepType | None = KEEP,
+        expected_version: int | None = None,
+    ) -> Written[Preference]:
+        """Correct the current value: version + 1, the previous one kept as history, the expiry kept unless given.
+
+        Raises NotFound if there is no current value, and as `set_preference` does otherwise.
+        """
+        return self._portal.call(
+            self._inner.correct_preference(
+                key, value, origin=origin, expires_at=expires_at, expected_version=expected_version
+            )
+        )
+
+    def get_preference(self, key: str) -> Preference | None:
+        """The current value of `key`; None if there is none or it is expired. Raises NotInPolicy."""
+        return self._portal.call(self._inner.get_preference(key))
+
+    def preferences(self) -> tuple[Preference, ...]:
+        """The current values of all keys, by key."""
+        return self._portal.call(self._inner.preferences())
+
+    def history(self, key: str) -> tuple[PreferenceVersion, ...]:
+        """Every kept version of the live value of `key`, oldest first. Raises NotInPolicy."""
+        return self._portal.call(self._inner.history(key))
+
+    def record_episode(
+        self,
+        definition: str,
+        *,
+        event_id: str,
+        occurred_at: datetime,
+        fields: Mapping[str, object] | None = None,
+        case_id: str | None = None,
+        status: str | None = None,
+        origin: Origin | None = None,
+        expires_at: datetime | KeepType | None = KEEP,
+        language: str | None = None,
+    ) -> Written[Episode]:
+        """Record that something happened. The same event id with the same body is a no-op.
+
+        fields: what the policy does not name is dropped before storage, and its names are returned as `dropped`.
+        See `olvido.operations.record_episode` for what it raises.
+        """
+        return self._portal.call(
+            self._inner.record_episode(
+                definition,
+                event_id=event_id,
+                occurred_at=occurred_at,
+                fields=fields,
+                case_id=case_id,
+                status=status,
+                origin=origin,
+                expires_at=expires_at,
+                language=language,
+            )
+        )
+
+    def get_episode(self, record_id: UUID | str) -> Episode:
+        """One live episode. Raises NotFound, for a foreign id as for one that never was."""
+        return self._portal.call(self._inner.get_episode(record_id))
+
+    def episodes(
+        self,
+        *,
+        definition: str | None = None,
+        case_id: str | None = None,
+        status: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Page[Episode]:
+        """One page of live episodes, newest first; pass `next_cursor` back as `cursor` for the next."""
+        return self._portal.call(
+            self._inner.episodes(definition=definition, case_id=case_id, status=status, limit=limit, cursor=cursor)
+        )
+
+    def session(self, session_id: str) -> SessionMemory:
+        """The session by this id, which may not exist yet; nothing is read or written by this call."""
+        return SessionMemory(self._portal, self._inner.session(session_id))
+
+    def recall(
+        self,
+        query: str,
+        *,
+        limit: int | None = None,
+        purpose: str | None = None,
+        kinds: Collection[Kind] | None = None,
+        definition: str | None = None,
+        case_id: str | None = None,
+        status: str | None = None,
+        origin_class: OriginClass | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> Recall:
+        """What is known that bears on `query`, labelled as history, exact within this scope. See operations.recall."""
+        return self._portal.call(
+            self._inner.recall(
+                query,
+                limit=limit,
+                purpose=purpose,
+                kinds=kinds,
+                definition=definition,
+                case_id=case_id,
+                status=status,
+                origin_class=origin_class,
+                since=since,
+                until=until,
+            )
+        )
+
+    def context(
+        self,
+        query: str,
+        *,
+        max_tokens: int,
+        session_id: str | None = None,
+        purpose: str | None = None,
+        count_tokens: Callable[[str], int] | None = None,
+    ) -> ContextBlock:
+        """A block of text for a prompt, never longer than `max_tokens`. See operations.context."""
+        return self._portal.call(
+            self._inner.context(
+                query, max_tokens=max_tokens, session_id=session_id, purpose=purpose, count_tokens=count_tokens
+            )
+        )
+
+    def consolidate(self) -> tuple[Summary, ...]:
+        """Bring the summaries up to date with the episodes of each case, and return them."""
+        return self._portal.call(self._inner.consolidate())
+
+    def summaries(self, *, case_id: str | None = None) -> tuple[Summary, ...]:
+        """The live summaries, all or those of one case."""
+        return self._portal.call(self._inner.summaries(case_id=case_id))
+
+    def forget(self, record_id: UUID | str, *, dry_run: bool = False, reopen_previous: bool = False) -> ForgetReport:
+        """Forget one record with all that derives from it.
+
+        Of a preference this is the whole chain of versions; with reopen_previous only the current version goes and the
+        value before it becomes current again. Raises NotFound (only with reopen_previous), InvalidInput, InvalidScope.
+        """
+        return self._portal.call(self._inner.forget(record_id, dry_run=dry_run, reopen_previous=reopen_previous))
+
+    def forget_all(self, *, dry_run: bool = False) -> ForgetReport:
+        """Forget this subject. Afterwards this handle reads nothing and writes nothing."""
+        return self._portal.call(self._inner.forget_all(dry_run=dry_run))
+
+    def checksums(self) -> dict[str, str]:
+        """SHA-256 of all rows of this scope, by relation: equal before and after somebody else was forgotten."""
+        return self._portal.call(self._inner.checksums())
+
+    def stored_rows(self) -> dict[str, int]:
+        """How many rows are stored for this scope, by relation, expired ones included."""
+        return self._portal.call(self._inner.stored_rows())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        return None
+
+
+class Memory:
+    """One open Olvido, for callers without an event loop. See `olvido.memory.Memory`."""
+
+    def __init__(self, portal: Portal, inner: core.Memory) -> None:
+        self._portal = portal
+        self._inner = inner
+
+    @property
+    def policy(self) -> Policy:
+        """The policy in force."""
+        return self._inner.policy
+
+    def scope(self, *, tenant: str, subject: str, asserts: Collection[OriginClass | str] = ALL_ORIGINS) -> ScopedMemory:
+        """The memory of `subject` at `tenant`. Call this from trusted host code, with ids that you authenticated.
+
+        asserts: the origin classes that this caller may claim; a payload can never widen them.
+        Take a new handle for each request or job: a handle is tied to the life of the subject that it first saw, so
+        that work begun before a forget cannot write after it. Raises InvalidScope, InvalidInput.
+        """
+        return ScopedMemory(self._portal, self._inner.scope(tenant=tenant, subject=subject, asserts=asserts))
+
+    def purge_expired(self, *, batch_size: int = 1000, progress: Callable[[int], None] | None = None) -> PurgeReport:
+        """Remove what has expired, in every scope. See `olvido.operations.purge`."""
+        return self._portal.call(self._inner.purge_expired(batch_size=batch_size, progress=progress))
+
+    def forget_tenant(
+        self, tenant: str, *, dry_run: bool = False, progress: Callable[[int, int], None] | None = None
+    ) -> ForgetReport:
+        """Close a company and forget everyone in it. See `olvido.operations.forget_tenant`."""
+        return self._portal.call(self._inner.forget_tenant(tenant, dry_run=dry_run, progress=progress))
+
+    def close(self) -> None:
+        """Close connections, and stop the embedded server if this was its last handle. Closing twice is harmless."""
+        if self._portal.is_open:
+            self._portal.call(self._inner.close())
+            self._portal.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
