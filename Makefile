@@ -1,7 +1,7 @@
 # Two commands are enough: `make demo` and `make test`. Both set everything up first.
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test check pytest wheel-smoke format sync lock clean
+.PHONY: help setup demo test check pytest bench wheel-smoke format sync lock clean
 
 BIN := .venv/bin
 READY := .venv/.ready
@@ -49,6 +49,12 @@ format: $(READY)  ## Format the code and apply the safe fixes
 
 sync: $(READY)  ## Derive the sync face again after a change to the async one
 	@$(BIN)/python tools/generate_sync.py
+
+schema: $(READY)  ## Write src/olvido/storage/schema.sql anew from the migrations
+	@$(BIN)/python tools/dump_schema.py
+
+bench: $(READY)  ## Measure beside a floor in the same run, 100,000 records; ARGS="--quick" or "--only recall"
+	@$(BIN)/python -m bench.run $(ARGS)
 
 # One version of each package for every platform and Python, so that all of us test the same code.
 lock: $(READY)  ## Bring requirements.lock in line with pyproject.toml; ARGS=--upgrade takes new versions

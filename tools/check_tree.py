@@ -1,6 +1,7 @@
 """Check two promises about the files of this repository; exit 1 and name the places that break them.
 
-Short files: no .py or .sql file is longer than 400 lines. A longer one has more than one reason to change.
+Short files: no .py or .sql file is longer than 400 lines. A longer one has more than one reason to change. Files that
+are written by a program are not counted.
 Portable text: no file names a package registry's host or a directory of the machine it was written on.
 """
 
@@ -14,6 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 MAX_LINES = 400
+GENERATED = {ROOT / "src" / "olvido" / "storage" / "schema.sql", ROOT / "src" / "olvido" / "sync" / "memory.py"}
 # Each pattern is written so that it does not match its own source.
 NOT_PORTABLE = re.compile(
     r"pypi[.]org|pythonhosted[.]org|registry[.]npmjs|deb[.]debian[.]org|(?<![\w.~-])/(?:work|root|tmp/probe|opt/wheels)/"
@@ -35,7 +37,7 @@ def repository_files() -> list[Path]:
 def long_files(paths: list[Path]) -> Iterator[str]:
     """One line for each source file over the limit."""
     for path in paths:
-        if path.suffix in {".py", ".sql"}:
+        if path.suffix in {".py", ".sql"} and path not in GENERATED:
             lines = len(path.read_bytes().splitlines())
             if lines > MAX_LINES:
                 yield f"{path.relative_to(ROOT)}: {lines} lines; the limit is {MAX_LINES}. Split it by what changes."

@@ -7,6 +7,7 @@ import os
 from collections.abc import Generator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from math import ceil
 from pathlib import Path
 from types import TracebackType
 
@@ -18,6 +19,7 @@ from olvido.operations.environment import Environment
 from olvido.ports import Clock, Embedder, LanguageDetector
 from olvido.storage.database import Database, open_pool
 from olvido.storage.guard import refuse_unsafe
+from olvido.storage.inspection import look
 from olvido.storage.migrations import migrate
 
 DEFAULT_HOME = ".olvido"
@@ -124,18 +126,16 @@ async def _open(settings: Settings) -> Memory:
     policy = read_policy(settings.policy)
     async with AsyncExitStack() as stack:
         request_url, worker_url = await _urls(settings, stack)
+        await _refuse_unsafe(request_url, "olvido_app", settings.timeout)
         requests = await open_pool(request_url, size=settings.pool_size, wait_seconds=settings.timeout, name="requests")
         stack.push_async_callback(requests.close)
         workers = requests
         if worker_url is not None:
+            await _refuse_unsafe(worker_url, "olvido_worker", settings.timeout)
             workers = await open_pool(
                 worker_url, size=settings.pool_size, wait_seconds=settings.timeout, name="workers"
             )
             stack.push_async_callback(workers.close)
-            async with workers.connection() as connection:
-                await refuse_unsafe(connection, role="olvido_worker")
-        async with requests.connection() as connection:
-            await refuse_unsafe(connection, role="olvido_app")
         environment = Environment(
             database=Database(requests, workers, clock=settings.clock),
             policy=policy,
@@ -144,6 +144,12 @@ async def _open(settings: Settings) -> Memory:
         )
         return Memory(environment, stack.pop_all().aclose)
     raise AssertionError  # the stack suppresses nothing
+
+
+async def _refuse_unsafe(url: str, role: str, seconds: float) -> None:
+    """Look before a pool connects: a pool tries again until its time is over, and then cannot say what was wrong."""
+    async with look(url, seconds=ceil(seconds)) as connection:
+        await refuse_unsafe(connection, role=role)
 
 
 async def _urls(settings: Settings, stack: AsyncExitStack) -> tuple[str, str | None]:

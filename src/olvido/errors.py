@@ -14,6 +14,7 @@
     │   ├── OriginNotAccepted   the definition does not accept this origin class
     │   ├── WeakerOrigin        an inferred value would override a declared one
     │   ├── SecretRefused       the text carries a credential
+    │   ├── CompactionFailed    a summariser answered nothing that could stand for the messages
     │   ├── SubjectForgotten    the handle belongs to a life of the subject that was forgotten
     │   └── TenantClosed        the company was closed in order to be forgotten
     ├── NotFound                nothing by that id in this scope (a foreign id is a missing id)
@@ -126,6 +127,13 @@ class SecretRefused(Refused):
     """The text carries a credential, which is never stored."""
 
     code = "secret_refused"
+
+
+class CompactionFailed(Refused):
+    """The summariser failed, or its answer cannot stand for the messages. Nothing changed; try again."""
+
+    code = "compaction_failed"
+    http_status = 422
 
 
 class SubjectForgotten(Refused):

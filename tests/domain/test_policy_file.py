@@ -21,6 +21,13 @@ def mend(old: str, new: str, text: str = DEFAULT) -> list[str]:
     return [f"{lines[problem.line - 1].strip()} | {problem.message}" for problem in policy_problems(text)]
 
 
+def hand_over(line: str) -> tuple[str, str]:
+    """Adds a rule to hand sessions over, with `line` in place of its line of that name."""
+    rule = ["episode: support-case", "fields: {summary: goal}", "status: reported"]
+    lines = [line if line[:5] == each[:5] else each for each in rule]
+    return "  retention: 24h\n", "\n    ".join(["  retention: 24h\n  hand_over:", *lines]) + "\n"
+
+
 @pytest.mark.parametrize(
     "old, new, line, message",
     [
@@ -66,6 +73,19 @@ def mend(old: str, new: str, text: str = DEFAULT) -> list[str]:
         (f"{NOTE_TEXT}\n    searchable: [text]", "words: {type: boolean}", "fields:", "needs the field `text`"),
         (f"{NOTE_TEXT}\n    searchable: [text]", "text: {type: boolean}", "text: {", "must have type text"),
         ("untrusted: true", "untrusted: false", "untrusted: false", "set untrusted to true"),
+        (*hand_over("episode: suport-case"), "episode: suport-case", "not among the episodes: support-case, note"),
+        (*hand_over("episod: support-case"), "episod: support-case", "did you mean `episode`"),
+        (*hand_over("fields: {sumary: goal}"), "fields: {sumary: goal}", "not among the fields of `support-case`"),
+        (
+            *hand_over("fields: {summary: messages}"),
+            "fields: {summary",
+            "'goal', 'decisions', 'constraints', 'pending'",
+        ),
+        (*hand_over("fields: {}"), "fields: {}", "at least 1 item"),
+        (*hand_over("fields: {channel: goal}"), "fields: {channel: goal}", "must have type text"),
+        (*hand_over("fields: {title: pending}"), "fields: {title: pending}", "must be multiline"),
+        (*hand_over("fields: {summary: facts}"), "fields: {summary: facts}", "does not accept"),
+        (*hand_over("status: finished"), "status: finished", "not among its statuses"),
         ("  display_name:", "  payment:", "payment:", "also live state"),
         ("  balance:", "  note:", "note:", "also live state"),
         ("en: [balance, balances]", "en: [balance, Payment]", "en: [balance, Payment]", "also a term of live state"),
@@ -111,6 +131,24 @@ def test_all_problems_are_listed_at_once_in_the_order_of_the_file() -> None:
         "retention:",
         "weak_below:",
     ]
+
+
+def test_a_mistake_in_an_episode_is_not_told_again_by_what_names_it() -> None:
+    """A rule to hand over to a malformed episode is compared once the episode is mended, and then holds."""
+    text = DEFAULT.replace(*hand_over("status: reported"))
+    assert policy_problems(text) == ()
+    broken = text.replace("title: {type: text, max_length: 200}", "title: {type: words}")
+    assert [problem.path for problem in policy_problems(broken)] == ["episodes.support-case.fields.title"]
+
+
+def test_a_rule_stays_within_one_purpose() -> None:
+    """What a conversation was kept for is what its episode is kept for."""
+    other = "\n  research:\n    lawful_basis: consent\n    description: Learn from requests.\n\npreferences:"
+    text = DEFAULT.replace(*hand_over("status: reported")).replace("\npreferences:", other, 1)
+    (problem,) = mend("sessions:\n  purpose: support", "sessions:\n  purpose: research", text)
+    assert problem.startswith(
+        "episode: support-case | `support-case` is kept for `support` and sessions for `research`"
+    )
 
 
 def test_a_missing_section_does_not_hide_contradictions_elsewhere() -> None:

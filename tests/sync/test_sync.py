@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -66,8 +66,15 @@ def test_it_remembers_and_forgets(memory: olvido.sync.Memory) -> None:
         confirmed.correct_preference("language", "es")
     session = ines.session("s1")
     session.append("user", "hello")
+    session.extend([("assistant", "call"), ("tool", "result")], "call-1")
     assert [version.value for version in ines.history("language")] == ["pt", "es"]
-    assert session.read().message_count == 1
+    assert session.read().message_count == 3
+
+    async def summarise(messages: Sequence[olvido.Message]) -> Sequence[tuple[str, Sequence[int]]]:
+        return [("said hello", [message.sequence for message in messages])]
+
+    assert [fact.messages for fact in session.compact(1, summarise=summarise).facts] == [(0,)]
+    assert [message.role for message in session.view().messages] == ["assistant", "tool"]
     assert [item.record.value for item in ines.recall("which language?").preferences] == ["es"]
     assert ines.forget_all().status is olvido.Status.ROWS_ABSENT
     assert ines.preferences() == ()

@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from olvido.domain.identifiers import optional_identifier, required_identifier
 from olvido.domain.instants import require_utc
+from olvido.errors import InvalidInput
 
 
 class OriginClass(StrEnum):
@@ -46,6 +47,10 @@ class Origin:
     at: datetime | None = None
 
     def __post_init__(self) -> None:
+        try:
+            object.__setattr__(self, "origin_class", OriginClass(self.origin_class))
+        except ValueError:
+            raise InvalidInput(f"origin_class must be one of: {', '.join(OriginClass)}.") from None
         required_identifier(self.source, "origin source")
         optional_identifier(self.ref, "origin ref")
         optional_identifier(self.actor, "origin actor")

@@ -16,6 +16,7 @@ from olvido.domain.instants import KEEP, KeepType, require_utc
 from olvido.domain.origin import OriginClass
 from olvido.domain.policy_document import (
     EpisodeDefinition,
+    HandOver,
     Limits,
     LiveStateDefinition,
     OutsideCopy,
@@ -26,7 +27,7 @@ from olvido.domain.policy_document import (
     SessionDefinition,
     is_key,
 )
-from olvido.domain.policy_values import ValueShape, nfc
+from olvido.domain.policy_values import TextValue, ValueShape, nfc
 from olvido.domain.records import JsonScalar
 from olvido.domain.redaction import safe_name
 from olvido.errors import InvalidTime, InvalidValue, LiveState, NotInPolicy
@@ -90,13 +91,13 @@ class EpisodeRule:
     def admit(self, fields: Mapping[str, object], status: str | None) -> Admitted:
         """Keep the fields on the allowlist and drop the others (rule 6). A field that is None counts as not given.
 
-        Raises InvalidValue for a field on the list with another shape, and for a status that is not listed.
+        Raises InvalidValue for a field on the list with another shape, for a status that is not listed, and for
+        `fields` that is no mapping.
         """
         if status is not None and status not in self.statuses:
             allowed = f"must be one of: {', '.join(self.statuses)}" if self.statuses else "is not used: leave it out"
             raise InvalidValue(f"status of {self.definition} {allowed}.")
-        # Composed and decomposed spellings of a name are one field; the last one given counts.
-        given = {nfc(name): value for name, value in fields.items()}
+        given = self._by_name(fields)
         kept = {
             name: shape.check(given[name], f"field {name} of {self.definition}")
             for name, shape in self.shapes.items()
@@ -104,6 +105,12 @@ class EpisodeRule:
         }
         dropped = sorted(safe_name(name) for name in given if name not in self.shapes)
         return Admitted(fields=kept, dropped=tuple(dropped))
+
+    def _by_name(self, fields: object) -> dict[str, object]:
+        """Composed and decomposed spellings of a name are one field; the last one given counts."""
+        if not isinstance(fields, Mapping) or not all(isinstance(name, str) for name in fields):
+            raise InvalidValue(f"fields of {self.definition} must be a mapping from names, which are text, to values.")
+        return {nfc(name): value for name, value in fields.items()}
 
     def text(self, fields: Mapping[str, JsonScalar], status: str | None) -> str:
         """The text to index: the searchable fields one a line, a status with spaces for its hyphens. May be empty."""
@@ -161,6 +168,29 @@ class Policy:
         """The rule for a kind of episode. Raises LiveState or NotInPolicy, as `preference` does."""
         return self._find(self.episodes, definition, "episode", _EPISODE_LINES)
 
+    def hand_over(self) -> HandOver:
+        """The rule by which a session is handed over to an episode. Raises NotInPolicy if there is none."""
+        rule = self.sessions.hand_over
+        if rule is None:
+            raise NotInPolicy(
+                f"Policy {self.name} has no rule to hand a session over: it ends with its expiry. "
+                f"To allow it, add under sessions:\n{self._hand_over_lines()}"
+            )
+        return rule
+
+    def _hand_over_lines(self) -> str:
+        """Lines that would hold in this policy, where one of its episodes can take a goal."""
+        fits = [
+            (definition, field, rule.statuses[0] if rule.statuses else None)
+            for definition, rule in self.episodes.items()
+            if rule.purpose == self.sessions.purpose and not rule.untrusted
+            for field, shape in rule.shapes.items()
+            if isinstance(shape, TextValue) and shape.multiline
+        ]
+        definition, field, status = fits[0] if fits else ("my-episode", "summary", None)
+        lines = _HAND_OVER_LINES.format(definition=definition, field=field)
+        return lines if status is None else f"{lines}    status: {status}\n"
+
     def _find(self, rules: Mapping[str, Rule], key: object, kind: str, lines: str) -> Rule:
         name = nfc(key) if isinstance(key, str) else ""
         if name in rules:
@@ -197,6 +227,12 @@ _EPISODE_LINES = """\
     fields:
       summary: {{type: text, max_length: 500}}
     searchable: [summary, status]
+"""
+
+_HAND_OVER_LINES = """\
+  hand_over:
+    episode: {definition}
+    fields: {{{field}: goal}}
 """
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from olvido.domain.live_state import words
-from olvido.domain.policy_document import EpisodeDefinition, PolicyDocument
+from olvido.domain.origin import OriginClass
+from olvido.domain.policy_document import EpisodeDefinition, HandOver, PolicyDocument, SessionPart
 from olvido.domain.policy_values import ChoiceValue, IntegerValue, NumberValue, TextValue, ValueShape
 
 Location = tuple[str | int, ...]
@@ -111,6 +112,43 @@ def _note_problems(note: EpisodeDefinition) -> Iterator[Finding]:
         yield ("untrusted",), "a note is what somebody wrote: set untrusted to true"
 
 
+def _hand_over_fits_its_episode(document: PolicyDocument) -> Iterator[Finding]:
+    rule = document.sessions.hand_over
+    if rule is None:
+        return
+    episode = document.episodes.get(rule.episode)
+    if episode is None:
+        declared = ", ".join(document.episodes)
+        found: Iterator[Finding] = iter([(("episode",), f"`{rule.episode}` is not among the episodes: {declared}")])
+    else:
+        found = _hand_over_problems(rule, episode, document.sessions.purpose)
+    yield from ((("sessions", "hand_over", *location), message) for location, message in found)
+
+
+def _hand_over_problems(rule: HandOver, episode: EpisodeDefinition, purpose: str) -> Iterator[Finding]:
+    if episode.purpose != purpose:
+        yield (
+            ("episode",),
+            f"`{rule.episode}` is kept for `{episode.purpose}` and sessions for `{purpose}`; take one purpose for both",
+        )
+    for name, part in rule.fields.items():
+        shape = episode.fields.get(name)
+        if shape is None:
+            yield ("fields", name), f"`{name}` is not among the fields of `{rule.episode}`: {', '.join(episode.fields)}"
+        elif not isinstance(shape, TextValue):
+            yield ("fields", name), f"`{name}` must have type text to take the {part} of a session"
+        elif not shape.multiline and part is not SessionPart.GOAL:
+            yield ("fields", name), f"`{name}` must be multiline to take {part}, of which there may be several"
+        elif part is SessionPart.FACTS and OriginClass.INFERRED not in episode.origins:
+            yield (
+                ("fields", name),
+                f"facts may be inferred, which `{rule.episode}` does not accept; let it, or leave facts out",
+            )
+    if rule.status is not None and rule.status not in episode.statuses:
+        allowed = f"is not among its statuses: {', '.join(episode.statuses)}" if episode.statuses else "has no place"
+        yield ("status",), f"`{rule.status}` {allowed}"
+
+
 def _live_state_is_not_stored(document: PolicyDocument) -> Iterator[Finding]:
     for name in document.live_state:
         for section, names in (("preferences", document.preferences), ("episodes", document.episodes)):
@@ -169,6 +207,7 @@ _CHECKS: tuple[Callable[[PolicyDocument], Iterator[Finding]], ...] = (
     _searchable_fields_are_text,
     _field_names_are_free,
     _notes_can_be_recorded,
+    _hand_over_fits_its_episode,
     _live_state_is_not_stored,
     _topic_terms_are_clear,
     _copies_have_one_name,

@@ -130,11 +130,36 @@ class EpisodeDefinition(Strict):
     untrusted: bool = False
 
 
+class SessionPart(StrEnum):
+    """The parts of a session that a hand-over may take; messages are not among them."""
+
+    GOAL = "goal"
+    DECISIONS = "decisions"
+    CONSTRAINTS = "constraints"
+    PENDING = "pending"
+    FACTS = "facts"
+
+
+class HandOver(Strict):
+    """What of a session may become an episode, and outlive it.
+
+    episode: the kind of episode. fields: which of its fields takes which part of the session. status: of the episode.
+    """
+
+    episode: Key
+    fields: dict[Key, SessionPart] = Field(min_length=1)
+    status: ShortText | None = None
+
+
 class SessionDefinition(Strict):
-    """Short-term state of a conversation: always limited, never searched."""
+    """Short-term state of a conversation: always limited, never searched.
+
+    hand_over: the one way in which any of it outlives the session; None is no way.
+    """
 
     purpose: Key
     retention: Duration
+    hand_over: HandOver | None = None
 
 
 class LiveStateDefinition(Strict):
@@ -182,6 +207,8 @@ class Limits(Strict):
     message_length: int = Field(default=8_000, ge=1, le=MAX_TEXT)
     session_item_length: int = Field(default=500, ge=1, le=10_000)
     session_items: int = Field(default=50, ge=1, le=1_000)
+    session_facts: int = Field(default=200, ge=1, le=1_000)
+    session_group_messages: int = Field(default=100, ge=1, le=1_000)
     query_length: int = Field(default=2_000, ge=1, le=30_000)
     page_size: int = Field(default=50, ge=1, le=1_000)
     page_size_max: int = Field(default=200, ge=1, le=1_000)

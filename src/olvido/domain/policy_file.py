@@ -109,6 +109,8 @@ def _read(text: str) -> tuple[PolicyDocument | None, tuple[Problem, ...]]:
     complete = document or _without(tree.data, [location for location, _ in malformed])
     if complete is not None:
         doubtful = {location[:2] for location, _ in malformed} | _replaced(tree.data, malformed)
+        if any(location[:1] == ("episodes",) for location, _ in malformed):
+            doubtful.add(("sessions", "hand_over"))  # which may name the episode that is malformed
         problems |= {
             _problem(tree, finding)
             for finding in contradictions(complete)
@@ -160,6 +162,8 @@ def _known_keys(location: Location) -> list[str]:
     schema = policy_schema()
 
     def resolved(node: dict[str, Any]) -> dict[str, Any]:
+        if "anyOf" in node:  # an optional part: what it is when it is given
+            node = node["anyOf"][0]
         return schema["$defs"][node["$ref"].rpartition("/")[2]] if "$ref" in node else node
 
     node: dict[str, Any] = schema

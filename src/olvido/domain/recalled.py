@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Generic, TypeVar
@@ -11,7 +12,7 @@ from uuid import UUID
 from olvido.domain.live_state import LiveTopic
 from olvido.domain.origin import Origin, OriginClass
 from olvido.domain.ranking import ScoreParts, Strength
-from olvido.domain.records import Episode, JsonScalar, Preference, Summary
+from olvido.domain.records import Episode, Fact, JsonScalar, Preference, Summary
 from olvido.domain.scope import Scope
 
 Remembered = TypeVar("Remembered", Preference, Episode)
@@ -121,6 +122,12 @@ def episode_label(episode: Episode, live: LiveTopic | None = None, strength: Str
     return one_line("; ".join(note for note in notes if note))
 
 
+def fact_label(fact: Fact) -> str:
+    """Such as "inferred by compaction on 2026-06-02, from messages 0-3, 7"."""
+    told = _said(fact.origin, fact.origin.at or fact.recorded_at)
+    return one_line(f"{told}, from messages {_ranges(fact.messages)}" if fact.messages else told)
+
+
 def summary_label(summary: Summary) -> str:
     """Such as "history of case at1: 3 reports from 2026-06-01 to 2026-06-09, last reported status lookup-failed"."""
     last = f", last reported status {summary.last_reported_status}" if summary.last_reported_status else ""
@@ -154,6 +161,17 @@ def consult_for(topic: LiveTopic, last_seen: datetime | None) -> Consult:
 
 def _said(origin: Origin, at: datetime) -> str:
     return f"{_VERB[origin.origin_class]} {origin.source} on {_day(at)}"
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    """Ascending numbers, runs of them as first-last."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and runs[-1][-1] == number - 1:
+            runs[-1][1:] = [number]
+        else:
+            runs.append([number])
+    return ", ".join("-".join(map(str, run)) for run in runs)
 
 
 def _day(at: datetime) -> str:

@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Generic, TypeVar
 from uuid import UUID
 
+from olvido.domain.instants import KEEP, KeepType
 from olvido.domain.origin import Origin, OriginClass
 
 JsonScalar = str | int | float | bool | None
@@ -114,11 +115,31 @@ class Episode:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class NewEpisode:
+    """Something that happened, as a caller tells it, for `record_episodes`.
+
+    definition: its kind, from the policy. event_id: the same event again is a no-op; None, for a note only, makes a new
+    one. fields: what the policy does not name is dropped. occurred_at: None takes the origin's time, then now.
+    expires_at: KEEP and None take the policy's retention. language: None has it detected.
+    """
+
+    definition: str
+    event_id: str | None = None
+    fields: Mapping[str, object]
+    case_id: str | None = None
+    status: str | None = None
+    occurred_at: datetime | None = None
+    origin: Origin | None = None
+    expires_at: datetime | KeepType | None = KEEP
+    language: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Written(Generic[R]):
     """What a write did.
 
     record: the record as it now stands.
-    changed: False when the same thing was already there and nothing was written.
+    changed: False when the same thing was already there. Of a preference said again, the later said_at is kept.
     dropped: names (never values) of the fields that the policy does not allow; they were dropped before storage.
     masked: what kinds of secret were masked in the text, such as "api_key".
     index_state: whether recall finds it by meaning already.
@@ -148,10 +169,26 @@ class ItemKind(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Fact:
+    """One thing known in a session, stored by `add_fact` or by a compaction. It goes when its session expires.
+
+    messages: sequence numbers of the messages it rests on, ascending; after a compaction at least one.
+    origin: of a compaction, inferred: a summariser concluded it.
+    """
+
+    record_id: UUID
+    content: str
+    messages: tuple[int, ...]
+    origin: Origin
+    recorded_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Session:
     """Short-term state of one conversation. It expires soon and is never searched.
 
-    message_count: messages appended so far; the next one gets this number as its `sequence`.
+    facts: in the order in which they were stored. message_count: messages appended so far; the next one gets this
+    number as its `sequence`. folded: messages before this number are folded; they can still be read.
     """
 
     record_id: UUID
@@ -160,7 +197,9 @@ class Session:
     decisions: tuple[str, ...]
     constraints: tuple[str, ...]
     pending: tuple[str, ...]
+    facts: tuple[Fact, ...]
     message_count: int
+    folded: int
     opened_at: datetime
     closed_at: datetime | None
     expires_at: datetime
@@ -178,13 +217,42 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Message:
-    """One message of a session. `sequence` starts at 0 and has no gaps."""
+    """One message of a session.
+
+    sequence: starts at 0 and has no gaps. group: messages of one group stay together wherever a history is cut.
+    """
 
     session_id: str
     sequence: int
     role: Role
     content: str
     recorded_at: datetime
+    group: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SessionView:
+    """What a conversation goes on from: the state of its session and the newest messages, read at one instant.
+
+    messages: oldest first, from a group border on. left_out: older messages that are not folded and not in `messages`.
+    """
+
+    session: Session
+    messages: tuple[Message, ...]
+    left_out: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Compaction:
+    """What a compaction did.
+
+    session: the state afterwards. folded: how many messages this call folded; 0 if there were no more than it was to
+    keep. facts: what this call added.
+    """
+
+    session: Session
+    folded: int
+    facts: tuple[Fact, ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

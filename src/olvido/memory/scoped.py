@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from types import TracebackType
@@ -13,7 +13,17 @@ from olvido.domain.context import ContextBlock
 from olvido.domain.instants import KEEP, KeepType
 from olvido.domain.origin import Origin, OriginClass
 from olvido.domain.recalled import Recall
-from olvido.domain.records import Change, Episode, Kind, Page, Preference, PreferenceVersion, Summary, Written
+from olvido.domain.records import (
+    Change,
+    Episode,
+    Kind,
+    NewEpisode,
+    Page,
+    Preference,
+    PreferenceVersion,
+    Summary,
+    Written,
+)
 from olvido.domain.report import ForgetReport
 from olvido.domain.scope import Scope
 from olvido.errors import InvalidInput
@@ -25,6 +35,7 @@ from olvido.operations import (
     read,
     recall,
     record_episode,
+    record_episodes,
     reopen,
     state_preference,
 )
@@ -178,6 +189,10 @@ class ScopedMemory:
             expires_at=expires_at,
             language=language,
         )
+
+    async def record_episodes(self, episodes: Sequence[NewEpisode]) -> tuple[Written[Episode], ...]:
+        """Record many episodes at once, all or none. See `olvido.operations.record_episodes`."""
+        return await record_episodes.record_episodes(self._environment, self._caller, episodes)
 
     async def get_episode(self, record_id: UUID | str) -> Episode:
         """One live episode. Raises NotFound, for a foreign id as for one that never was."""

@@ -38,7 +38,7 @@ class Memory:
         """
         try:
             granted = frozenset(OriginClass(origin_class) for origin_class in asserts)
-        except ValueError:
+        except (ValueError, TypeError):
             raise InvalidInput(f"asserts must hold origin classes: {', '.join(OriginClass)}.") from None
         life = Life(scope=Scope(tenant=tenant, subject=subject))
         return ScopedMemory(self._environment, Caller(life=life, asserts=granted))

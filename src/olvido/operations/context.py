@@ -7,17 +7,16 @@ from collections.abc import Callable, Iterator
 from olvido.domain.context import ContextBlock, Entry, LeftOut, Section, estimate_tokens, fill, require_count
 from olvido.domain.eligibility import eligibility
 from olvido.domain.identifiers import optional_identifier
-from olvido.domain.recalled import Recall, summary_label, summary_text
+from olvido.domain.recalled import Recall, fact_label, summary_label, summary_text
 from olvido.domain.records import Session, Summary, SummaryEntry
-from olvido.errors import NotFound
 from olvido.operations.environment import Caller, Environment
 from olvido.operations.recall import answer, ask, episode_text
+from olvido.operations.session_state import state
 from olvido.storage import rows
 from olvido.storage.database import Transaction
 from olvido.storage.queries import statements
 
 _RECALL = statements("recall")
-_SESSIONS = statements("sessions")
 
 
 async def context(
@@ -33,7 +32,7 @@ async def context(
     """A block for a prompt: constraints, preferences, session, what to consult, history and summaries, in this order.
 
     max_tokens: hard limit for the whole text, from 0 up, as `count_tokens` counts; None is `estimate_tokens`, a high
-    estimate. session_id: a session whose state belongs in it; None is none.
+    estimate. session_id: a session whose state and facts belong in it; None is none.
     Raises NotFound for a session that is not there or is expired; otherwise as `recall` does.
     """
     require_count(max_tokens, "max_tokens")
@@ -42,7 +41,7 @@ async def context(
     question = await ask(environment, query, eligibility(policy, purpose=purpose), limit=policy.limits.recall_items_max)
     async with environment.database.snapshot(caller.life) as transaction:
         recalled = await answer(environment, caller, transaction, question)
-        session = None if session_id is None else await _session(transaction, session_id)
+        session = None if session_id is None else await state(transaction, session_id)
         summaries = await _summaries(transaction, recalled)
     entries = [
         *(_session_entries(session) if session else ()),
@@ -60,13 +59,6 @@ async def context(
         more=recalled.omitted,
         text_only=recalled.text_only,
     )
-
-
-async def _session(transaction: Transaction, session_id: str) -> Session:
-    row = await transaction.one(_SESSIONS["get"], session_id=session_id)
-    if row is None:
-        raise NotFound("No session by this id in this scope. Open it first, or leave session_id out.")
-    return rows.session(row, await transaction.all(_SESSIONS["items"], session_id=session_id))
 
 
 async def _summaries(transaction: Transaction, recalled: Recall) -> list[Summary]:
@@ -102,6 +94,9 @@ def _session_entries(session: Session) -> Iterator[Entry]:
     for section, name, contents in parts:
         for content in contents:
             yield Entry(section=section, label=f"{name}{closed}", text=content, record_id=session.record_id)
+    for fact in session.facts:
+        label = f"fact{closed}, {fact_label(fact)}"
+        yield Entry(section=Section.SESSION, label=label, text=fact.content, record_id=fact.record_id)
 
 
 def _recall_entries(environment: Environment, recalled: Recall) -> Iterator[Entry]:

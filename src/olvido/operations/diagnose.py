@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from olvido.errors import SchemaMismatch
 from olvido.storage.guard import Finding, inspect
@@ -55,7 +56,7 @@ async def diagnose(request_url: str, worker_url: str | None = None) -> Diagnosis
     async with look(worker_url, seconds=CONNECT_SECONDS) as connection:
         found = await inspect(connection, role="olvido_worker")
         findings += [finding for finding in found if finding not in findings]
-        due = {"lives": None, "oldest": None, "late": False}
+        due: dict[str, Any] = {"lives": None, "oldest": None, "late": False}
         if not any(finding.code == "login_without_role" for finding in found):
             due = await first_row(connection, _SQL["overdue"], grace=PURGE_GRACE)
     if due["late"]:

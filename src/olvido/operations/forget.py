@@ -15,7 +15,14 @@ from olvido.operations.environment import Caller, Environment
 from olvido.storage.data_map import FORGOTTEN
 from olvido.storage.database import Transaction
 from olvido.storage.queries import statements
-from olvido.storage.removal import remove_episodes, remove_preferences, remove_sessions, remove_summaries
+from olvido.storage.removal import (
+    remove_episodes,
+    remove_facts,
+    remove_life,
+    remove_preferences,
+    remove_sessions,
+    remove_summaries,
+)
 
 log = logging.getLogger("olvido.forget")
 
@@ -28,6 +35,7 @@ _REMOVE = {
     "episodes": remove_episodes,
     "summaries": remove_summaries,
     "sessions": remove_sessions,
+    "session_facts": remove_facts,
 }
 
 
@@ -88,7 +96,7 @@ async def forget_record(
 ) -> ForgetReport:
     """Forget one record, expired or not, with everything derived from it.
 
-    record_id: a preference (its whole chain of versions), an episode, a summary or a session.
+    record_id: a preference (its whole chain of versions), an episode, a summary, a session or a fact of one.
     An id that is not in this scope, and one that never was, are answered alike: found is False and nothing happened.
     Raises InvalidScope, TenantClosed, Conflict, DatabaseUnavailable.
     """
@@ -143,7 +151,7 @@ async def forget_life(transaction: Transaction, policy_version: str) -> tuple[di
     if await transaction.one(_DATA_MAP["lock_subject"]) is None:
         return dict(NOTHING), {}
     planned = await count_life(transaction)
-    removed = {relation: await transaction.run(_DATA_MAP[f"forget_{relation}"]) for relation in FORGOTTEN}
+    removed = dict(await remove_life(transaction))
     await transaction.audit("forget", "subject", policy_version=policy_version, counts=removed)
     return planned, removed
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from uuid import UUID
 
-from olvido.domain.origin import OriginClass
-from olvido.domain.records import IndexState, Kind
+from olvido.domain.records import IndexState
 from olvido.errors import EmbedderUnavailable, InvalidValue
 from olvido.operations.environment import Environment
-from olvido.ports import Vector
-from olvido.storage.database import Transaction
+from olvido.ports import Vector, Vectors
 from olvido.storage.queries import statements
 
 log = logging.getLogger("olvido.index")
@@ -40,52 +37,46 @@ class Prepared:
         """Whether recall will find the record by meaning."""
         return IndexState.TEXT_ONLY if self.embedding is None else IndexState.INDEXED
 
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Entry:
-    """What the index keeps of a record beside its text: the facts that decide whether it is eligible."""
-
-    record_id: UUID
-    kind: Kind
-    definition: str
-    purpose: str
-    origin_class: OriginClass
-    occurred_at: datetime
-    expires_at: datetime | None
-    case_id: str | None = None
-    status: str | None = None
+    def columns(self) -> dict[str, object]:
+        """What the statements that store a record take for its index entry."""
+        return {
+            "content": self.text,
+            "language": self.language,
+            "embedder": self.embedder,
+            "embedding": self.embedding,
+        }
 
 
 async def prepare(environment: Environment, text: str, *, language: str | None = None) -> Prepared:
     """Detect the language if it is not given, and embed. Raises InvalidValue for an unknown language."""
-    if language is None:
-        # Off the event loop: the first call loads a model, which takes about a second.
-        language = await asyncio.to_thread(environment.detector.detect, text)
-    elif language not in LANGUAGES:
+    return (await prepare_many(environment, [text], [language]))[0]
+
+
+async def prepare_many(
+    environment: Environment, texts: Sequence[str], languages: Sequence[str | None]
+) -> list[Prepared]:
+    """`prepare` for each of `texts`, with the language of the same place in `languages`; embedded in one call."""
+    if any(language not in LANGUAGES for language in languages if language is not None):
         raise InvalidValue(f"language must be one of {', '.join(LANGUAGES)}, or None to have it detected.")
+    known = languages
+    if None in languages:
+        # Off the event loop: the first call loads a model, which takes about a second.
+        known = await asyncio.to_thread(_detect, environment, texts, languages)
+    embedder: str | None = environment.embedder.id
+    vectors: Sequence[Vector | None] | Vectors
     try:
-        vectors = await environment.embedder.embed_passages([text])
+        vectors = await environment.embedder.embed_passages(texts)
     except EmbedderUnavailable:
-        log.warning("embedder unavailable", extra={"action": "index_gap", "embedder": environment.embedder.id})
-        return Prepared(text=text, language=language, embedder=None, embedding=None)
-    return Prepared(text=text, language=language, embedder=environment.embedder.id, embedding=vectors[0])
+        log.warning("embedder unavailable", extra={"action": "index_gap", "embedder": embedder})
+        embedder, vectors = None, [None] * len(texts)
+    return [
+        Prepared(text=text, language=str(language), embedder=embedder, embedding=vector)
+        for text, language, vector in zip(texts, known, vectors, strict=True)
+    ]
 
 
-async def put(transaction: Transaction, entry: Entry, prepared: Prepared) -> None:
-    """Write the index entry of a record, in the transaction that writes the record."""
-    await transaction.run(
-        _SQL["put"],
-        record_id=entry.record_id,
-        kind=entry.kind,
-        definition=entry.definition,
-        purpose=entry.purpose,
-        case_id=entry.case_id,
-        status=entry.status,
-        origin_class=entry.origin_class,
-        occurred_at=entry.occurred_at,
-        expires_at=entry.expires_at,
-        language=prepared.language,
-        text=prepared.text,
-        embedder=prepared.embedder,
-        embedding=prepared.embedding,
-    )
+def _detect(environment: Environment, texts: Sequence[str], languages: Sequence[str | None]) -> list[str]:
+    return [
+        environment.detector.detect(text) if language is None else language
+        for text, language in zip(texts, languages, strict=True)
+    ]

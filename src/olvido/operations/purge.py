@@ -50,8 +50,8 @@ async def purge_expired(
     batch_size: most records of one kind in one transaction, 1 to 10,000. progress: called with the rows removed so
     far. Raises InvalidInput, and UnsafeDatabase if the login is not a worker.
     """
-    if not 1 <= batch_size <= MAX_BATCH:
-        raise InvalidInput(f"batch_size must be between 1 and {MAX_BATCH}.")
+    if type(batch_size) is not int or not 1 <= batch_size <= MAX_BATCH:
+        raise InvalidInput(f"batch_size must be a whole number between 1 and {MAX_BATCH}.")
     purge = _Purge(environment, batch_size, progress)
     purged_at = await purge.run()
     log.info("purged", extra={"action": "purge", "rows": purge.removed.total(), "lives": len(purge.lives)})

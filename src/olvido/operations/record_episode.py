@@ -12,11 +12,11 @@ from olvido.domain.instants import KEEP, KeepType, is_expired, require_utc
 from olvido.domain.lifecycle import require_past
 from olvido.domain.origin import Origin
 from olvido.domain.policy import EpisodeRule, expiry
-from olvido.domain.records import Episode, Fields, Kind, Written
-from olvido.errors import Conflict, EventConflict
-from olvido.operations.admission import mask_fields, require_accepted
+from olvido.domain.records import Episode, Fields, NewEpisode, Written
+from olvido.errors import Conflict, EventConflict, InvalidValue
+from olvido.operations.admission import mask_fields, refuse_credential, require_accepted
 from olvido.operations.environment import Caller, Environment
-from olvido.operations.indexing import Entry, Prepared, prepare, put
+from olvido.operations.indexing import Prepared, prepare
 from olvido.storage import rows
 from olvido.storage.database import Transaction
 from olvido.storage.queries import statements
@@ -31,8 +31,11 @@ _SQL = statements("episodes")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Report:
-    """An episode that passed admission and is ready to be stored."""
+class Report:
+    """An episode that passed admission and is ready to be prepared and stored.
+
+    text: what is indexed of it. language: None is to be detected. dropped, masked: as in Written.
+    """
 
     rule: EpisodeRule
     record_id: UUID
@@ -43,7 +46,16 @@ class _Report:
     occurred_at: datetime | None
     expires_at: datetime | KeepType | None
     origin: Origin
-    prepared: Prepared
+    text: str
+    language: str | None
+    dropped: tuple[str, ...]
+    masked: tuple[str, ...]
+
+    def written(self, episode: Episode, prepared: Prepared, *, changed: bool) -> Written[Episode]:
+        """What the caller gets."""
+        return Written(
+            record=episode, changed=changed, dropped=self.dropped, masked=self.masked, index_state=prepared.state
+        )
 
 
 async def record_episode(
@@ -66,66 +78,75 @@ async def record_episode(
     origin's time, then now. Raises NotInPolicy, LiveState, InvalidValue, InvalidTime, InvalidScope, OriginNotGranted,
     OriginNotAccepted, EventConflict, SubjectForgotten, TenantClosed.
     """
-    rule = environment.policy.episode(definition)
-    admitted = rule.admit(fields, status)
-    kept, masked = mask_fields(admitted.fields)
-    source = caller.origin(origin, fallback=REQUESTED if definition == NOTE else None)
-    require_accepted(rule, source, f"episode {rule.definition}")
+    report = admit(
+        environment,
+        caller,
+        NewEpisode(
+            definition=definition,
+            event_id=event_id,
+            fields=fields,
+            case_id=case_id,
+            status=status,
+            occurred_at=occurred_at,
+            origin=origin,
+            expires_at=expires_at,
+            language=language,
+        ),
+    )
     await environment.database.pin(caller.life)
+    prepared = await prepare(environment, report.text, language=report.language)
+    async with environment.database.write(caller.life, inserting=True) as transaction:
+        episode, changed = await store(environment, transaction, report, prepared)
+    return report.written(episode, prepared, changed=changed)
+
+
+def admit(environment: Environment, caller: Caller, new: NewEpisode) -> Report:
+    """What the rules let through of `new`; nothing is read or written. Raises as `record_episode` does."""
+    rule = environment.policy.episode(new.definition)
+    admitted = rule.admit(new.fields, new.status)
+    kept, masked = mask_fields(admitted.fields)
+    source = caller.origin(new.origin, fallback=REQUESTED if new.definition == NOTE else None)
+    require_accepted(rule, source, f"episode {rule.definition}")
+    if not kept and new.status is None:
+        raise InvalidValue(f"This episode says nothing. Pass a status or one of the fields: {', '.join(rule.shapes)}.")
     record_id = new_record_id()
-    unnamed = event_id is None and rule.definition == NOTE
-    report = _Report(
+    unnamed = new.event_id is None and rule.definition == NOTE
+    event_id = str(record_id) if unnamed else required_identifier(new.event_id, "event_id")
+    case_id = optional_identifier(new.case_id, "case_id")
+    refuse_credential(event_id=event_id, case_id=case_id)
+    return Report(
         rule=rule,
         record_id=record_id,
-        event_id=str(record_id) if unnamed else required_identifier(event_id, "event_id"),
-        case_id=optional_identifier(case_id, "case_id"),
-        status=status,
+        event_id=event_id,
+        case_id=case_id,
+        status=new.status,
         fields=kept,
-        occurred_at=source.at if occurred_at is None else require_utc(occurred_at, "occurred_at"),
-        expires_at=expires_at,
+        occurred_at=source.at if new.occurred_at is None else require_utc(new.occurred_at, "occurred_at"),
+        expires_at=new.expires_at,
         origin=source,
-        prepared=await prepare(environment, rule.text(kept, status), language=language),
-    )
-    async with environment.database.write(caller.life) as transaction:
-        episode, changed = await _store(environment, transaction, report)
-    return Written(
-        record=episode,
-        changed=changed,
+        text=rule.text(kept, new.status),
+        language=new.language,
         dropped=admitted.dropped,
         masked=masked,
-        index_state=report.prepared.state,
     )
 
 
-async def _store(environment: Environment, transaction: Transaction, report: _Report) -> tuple[Episode, bool]:
+async def store(
+    environment: Environment, transaction: Transaction, report: Report, prepared: Prepared
+) -> tuple[Episode, bool]:
+    """The episode as it is stored, and whether this call stored it. Raises EventConflict, InvalidTime, Conflict."""
     now = transaction.now
-    occurred_at = require_past(report.occurred_at or now, now, "occurred_at")
     version = environment.policy.version
+    columns = row_of(report, prepared, now)
     # Two rounds: an expired episode of the same event makes way, as if it had been purged a moment ago.
     for _ in range(2):
         row = await transaction.one(
             _SQL["record"],
-            record_id=report.record_id,
-            definition=report.rule.definition,
-            event_id=report.event_id,
-            case_id=report.case_id,
-            status=report.status,
-            fields=rows.json_value(dict(report.fields)),
-            language=report.prepared.language,
-            purpose=report.rule.purpose,
-            untrusted=report.rule.untrusted,
-            occurred_at=occurred_at,
-            expires_at=expiry(report.rule.retention, now, report.expires_at),
+            **{**columns, **prepared.columns(), "fields": rows.json_value(columns["fields"])},
             policy_version=version,
-            **rows.origin_columns(report.origin),
         )
         if row is not None:
-            episode = rows.episode(row)
-            async with transaction.together():
-                await put(transaction, entry_of(episode), report.prepared)
-                await transaction.touch_due(episode.expires_at)
-                await transaction.audit("recorded", "episode", policy_version=version, record_id=episode.record_id)
-            return episode, True
+            return rows.episode(row), True
         await transaction.reorganise()
         row = await transaction.one(_SQL["by_event"], definition=report.rule.definition, event_id=report.event_id)
         if row is not None:
@@ -137,7 +158,27 @@ async def _store(environment: Environment, transaction: Transaction, report: _Re
     raise Conflict("Other writers record and forget this event at the same moment. Read it again and decide.")
 
 
-def _same_body(existing: Episode, report: _Report) -> Episode:
+def row_of(report: Report, prepared: Prepared, now: datetime) -> dict[str, object]:
+    """The columns of one new episode, and the id of its audit row. Raises InvalidTime."""
+    return {
+        "record_id": report.record_id,
+        "audit_id": new_record_id(),
+        "definition": report.rule.definition,
+        "event_id": report.event_id,
+        "case_id": report.case_id,
+        "status": report.status,
+        "fields": dict(report.fields),
+        "language": prepared.language,
+        "purpose": report.rule.purpose,
+        "untrusted": report.rule.untrusted,
+        "occurred_at": require_past(report.occurred_at or now, now, "occurred_at"),
+        "expires_at": expiry(report.rule.retention, now, report.expires_at),
+        "content": prepared.text,
+        **rows.origin_columns(report.origin),
+    }
+
+
+def _same_body(existing: Episode, report: Report) -> Episode:
     same = (
         existing.case_id == report.case_id
         and existing.status == report.status
@@ -150,18 +191,3 @@ def _same_body(existing: Episode, report: _Report) -> Episode:
             "record what happened next under an event id of its own."
         )
     return existing
-
-
-def entry_of(episode: Episode) -> Entry:
-    """The index facts of an episode."""
-    return Entry(
-        record_id=episode.record_id,
-        kind=Kind.EPISODE,
-        definition=episode.definition,
-        purpose=episode.purpose,
-        origin_class=episode.origin.origin_class,
-        occurred_at=episode.occurred_at,
-        expires_at=episode.expires_at,
-        case_id=episode.case_id,
-        status=episode.status,
-    )

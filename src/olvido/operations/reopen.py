@@ -11,10 +11,10 @@ from olvido.errors import Conflict, NotFound
 from olvido.operations.environment import Caller, Environment
 from olvido.operations.forget import Erasure, report
 from olvido.operations.indexing import prepare
-from olvido.operations.state_preference import index_preference
 from olvido.storage import rows
 from olvido.storage.database import Transaction
 from olvido.storage.queries import statements
+from olvido.storage.record_ids import new_record_id
 
 _SQL = statements("preferences")
 _DROPPED = "preference_versions"
@@ -38,6 +38,7 @@ async def reopen_previous(environment: Environment, caller: Caller, record_id: U
         head, previous = await _chain(transaction, wanted)
         if head.version != seen.version:
             raise Conflict("The preference changed meanwhile. Read its history again and decide.")
+        removed = await transaction.run(_SQL["drop_version"], record_id=wanted, version=head.version)
         row = await transaction.one(
             _SQL["supersede"],
             record_id=wanted,
@@ -50,15 +51,13 @@ async def reopen_previous(environment: Environment, caller: Caller, record_id: U
             said_at=previous.said_at,
             expires_at=head.expires_at,
             policy_version=version,
+            audit_id=new_record_id(),
+            counts=rows.json_value({_DROPPED: removed}),
+            **prepared.columns(),
             **rows.origin_columns(previous.origin),
         )
         if row is None:
             raise Conflict("The preference changed meanwhile. Read its history again and decide.")
-        removed = await transaction.run(_SQL["drop_version"], record_id=wanted, version=head.version)
-        await index_preference(transaction, rows.preference(row), prepared)
-        await transaction.audit(
-            "reopened", "preference", policy_version=version, record_id=wanted, counts={_DROPPED: removed}
-        )
     async with database.read(caller.life) as transaction:
         left = await transaction.one(_SQL["count_version"], record_id=wanted, version=head.version)
         verified_at = transaction.now

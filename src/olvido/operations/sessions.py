@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from olvido.domain.identifiers import required_identifier
+from olvido.domain.context import require_count
+from olvido.domain.identifiers import optional_identifier, required_identifier
 from olvido.domain.instants import KEEP, KeepType
 from olvido.domain.policy import expiry
-from olvido.domain.records import ItemKind, Message, Role, Session
+from olvido.domain.records import ItemKind, Message, Role, Session, SessionView
 from olvido.errors import Conflict, InvalidInput, InvalidValue, NotFound, SessionClosed
-from olvido.operations.admission import check_text, mask
+from olvido.operations.admission import check_text, mask, refuse_credential
 from olvido.operations.environment import Caller, Environment
+from olvido.operations.session_state import CLOSED, border, lock, state
 from olvido.storage import rows
 from olvido.storage.database import Transaction
 from olvido.storage.queries import statements
@@ -37,12 +39,12 @@ async def open_session(
     expires_at counts only when the session is new: neither reading nor writing extends it.
     Raises InvalidScope, InvalidValue, InvalidTime, SessionClosed, SubjectForgotten, TenantClosed.
     """
-    required_identifier(session_id, "session_id")
+    refuse_credential(session_id=required_identifier(session_id, "session_id"))
     ready = _ready(environment, goal, items or {})
     async with environment.database.write(caller.life) as transaction:
         await _ensure_open(environment, transaction, session_id, expires_at)
         await _set(transaction, session_id, *ready)
-        return await _read(transaction, session_id)
+        return await state(transaction, session_id)
 
 
 async def set_session(
@@ -60,23 +62,28 @@ async def set_session(
     required_identifier(session_id, "session_id")
     ready = _ready(environment, goal, items or {})
     async with environment.database.write(caller.life) as transaction:
-        row = await transaction.one(_SQL["for_update"], session_id=session_id)
-        if row is None or row["expires_at"] <= transaction.now:
-            raise NotFound("No open session by this id. Open it first.")
-        if row["closed_at"] is not None:
-            raise SessionClosed("This session is closed. Open another one to go on.")
+        await lock(transaction, session_id)
         await _set(transaction, session_id, *ready)
-        return await _read(transaction, session_id)
+        return await state(transaction, session_id)
 
 
 async def append(
-    environment: Environment, caller: Caller, session_id: str, messages: Sequence[tuple[Role | str, str]]
+    environment: Environment,
+    caller: Caller,
+    session_id: str,
+    messages: Sequence[tuple[Role | str, str]],
+    *,
+    group: str | None = None,
 ) -> tuple[Message, ...]:
     """Append messages in their order, without gaps; a session that is not there is opened by its first message.
 
+    group: an id of at most 200 bytes that these messages share with others of this session, such as that of a tool
+    call. Wherever a history is cut, a group stays whole, also if others wrote in between; it has at most
+    `limits.session_group_messages` messages. None: each message stands alone.
     Raises InvalidScope, InvalidValue, SessionClosed, SubjectForgotten, TenantClosed.
     """
-    required_identifier(session_id, "session_id")
+    refuse_credential(session_id=required_identifier(session_id, "session_id"))
+    optional_identifier(group, "group")
     if not messages:
         raise InvalidInput("Nothing to append. Pass at least one message.")
     limit = environment.policy.limits.message_length
@@ -84,7 +91,11 @@ async def append(
     contents = [mask(check_text(content, "message", limit))[0] for _, content in messages]
     async with environment.database.write(caller.life) as transaction:
         await _ensure_open(environment, transaction, session_id, KEEP)
-        stored = await transaction.all(_SQL["append"], session_id=session_id, roles=roles, contents=contents)
+        if group is not None:
+            await _require_group_room(environment, transaction, session_id, group, len(contents))
+        stored = await transaction.all(
+            _SQL["append"], session_id=session_id, roles=roles, contents=contents, group=group
+        )
         return tuple(sorted((rows.message(row) for row in stored), key=lambda message: message.sequence))
 
 
@@ -92,22 +103,56 @@ async def read_session(environment: Environment, caller: Caller, session_id: str
     """The state of one session. Raises NotFound if there is none by this id, or it is expired; TenantClosed."""
     required_identifier(session_id, "session_id")
     async with environment.database.snapshot(caller.life) as transaction:
-        return await _read(transaction, session_id)
+        return await state(transaction, session_id)
 
 
-async def read_messages(
-    environment: Environment, caller: Caller, session_id: str, *, first: int = 0, limit: int = MESSAGE_PAGE
-) -> tuple[Message, ...]:
-    """Messages from sequence number `first` on, oldest first, at most `limit` (1 to 1,000).
+async def view_session(
+    environment: Environment, caller: Caller, session_id: str, *, last: int = MESSAGE_PAGE
+) -> SessionView:
+    """What to go on from: the state, and the newest of the messages that are not folded, at one instant.
 
+    last: how many messages, 0 to 1,000, or a few more: a group is not parted.
     Raises NotFound if the session is not there or is expired, InvalidInput, TenantClosed.
     """
     required_identifier(session_id, "session_id")
-    if first < 0 or not 1 <= limit <= MESSAGE_PAGE:
-        raise InvalidInput(f"first must be 0 or more, and limit between 1 and {MESSAGE_PAGE}.")
+    _require_last(last)
     async with environment.database.snapshot(caller.life) as transaction:
-        if await transaction.one(_SQL["get"], session_id=session_id) is None:
+        session = await state(transaction, session_id)
+        # A message that came late to a folded group brings the rest of it back.
+        first = await border(transaction, session_id, max(session.folded, session.message_count - last))
+        messages = await _between(transaction, session_id, first, session.message_count)
+        return SessionView(session=session, messages=messages, left_out=max(first - session.folded, 0))
+
+
+async def read_messages(
+    environment: Environment,
+    caller: Caller,
+    session_id: str,
+    *,
+    first: int = 0,
+    limit: int = MESSAGE_PAGE,
+    last: int | None = None,
+) -> tuple[Message, ...]:
+    """Messages of a session, folded or not, oldest first.
+
+    first, limit: a page from that sequence number on, of at most 1 to 1,000 messages; a page may end inside a group.
+    last: the newest 0 to 1,000 messages instead, or a few more: a group is not parted.
+    Raises NotFound if the session is not there or is expired, InvalidInput, TenantClosed.
+    """
+    required_identifier(session_id, "session_id")
+    require_count(first, "first")
+    if not 1 <= require_count(limit, "limit") <= MESSAGE_PAGE:
+        raise InvalidInput(f"limit must be between 1 and {MESSAGE_PAGE}.")
+    if last is not None:
+        _require_last(last)
+    async with environment.database.snapshot(caller.life) as transaction:
+        session = await transaction.one(_SQL["get"], session_id=session_id)
+        if session is None:
             raise NotFound("No session by this id in this scope.")
+        if last is not None:
+            count = session["message_count"]
+            start = await border(transaction, session_id, max(count - last, 0))
+            return await _between(transaction, session_id, start, count)
         found = await transaction.all(_SQL["messages"], session_id=session_id, first=first, size=limit)
         return tuple(rows.message(row) for row in found)
 
@@ -117,7 +162,7 @@ async def close_session(environment: Environment, caller: Caller, session_id: st
     required_identifier(session_id, "session_id")
     async with environment.database.write(caller.life) as transaction:
         closed = await transaction.run(_SQL["close"], session_id=session_id)
-        session = await _read(transaction, session_id)
+        session = await state(transaction, session_id)
         if closed:
             await transaction.audit(
                 "closed", "session", policy_version=environment.policy.version, record_id=session.record_id
@@ -133,7 +178,7 @@ async def _ensure_open(
         row = await transaction.one(_SQL["for_update"], session_id=session_id)
         if row is not None and row["expires_at"] > transaction.now:
             if row["closed_at"] is not None:
-                raise SessionClosed("This session is closed. Open another one to go on.")
+                raise SessionClosed(CLOSED)
             return
         if row is not None:
             await remove_sessions(transaction, [row["record_id"]])
@@ -161,10 +206,15 @@ def _ready(
     length = limits.session_item_length
     ready: dict[ItemKind, list[str]] = {}
     for kind, contents in items.items():
-        if isinstance(contents, str) or len(contents) > limits.session_items:
-            raise InvalidValue(f"{kind} must be a list of at most {limits.session_items} texts.")
-        ready[kind] = [mask(check_text(content, str(kind), length))[0] for content in contents]
+        texts = _listed(contents, kind, limits.session_items)
+        ready[kind] = [mask(check_text(content, str(kind), length))[0] for content in texts]
     return (None if goal is None else mask(check_text(goal, "goal", length))[0]), ready
+
+
+def _listed(contents: object, kind: ItemKind, most: int) -> Sequence[object]:
+    if not isinstance(contents, Sequence) or isinstance(contents, str) or len(contents) > most:
+        raise InvalidValue(f"{kind} must be a list of at most {most} texts.")
+    return contents
 
 
 async def _set(
@@ -178,11 +228,26 @@ async def _set(
             await transaction.run(_SQL["put_items"], session_id=session_id, kind=kind, contents=contents)
 
 
-async def _read(transaction: Transaction, session_id: str) -> Session:
-    row = await transaction.one(_SQL["get"], session_id=session_id)
-    if row is None:
-        raise NotFound("No session by this id in this scope.")
-    return rows.session(row, await transaction.all(_SQL["items"], session_id=session_id))
+async def _require_group_room(
+    environment: Environment, transaction: Transaction, session_id: str, group: str, added: int
+) -> None:
+    most = environment.policy.limits.session_group_messages
+    row = await transaction.one(_SQL["group_size"], session_id=session_id, group=group)
+    if row is not None and row["messages"] + added > most:
+        raise InvalidValue(
+            f"A group may have {most} messages, and this one would have {row['messages'] + added}. Begin another "
+            "group, or raise limits.session_group_messages in the policy."
+        )
+
+
+async def _between(transaction: Transaction, session_id: str, first: int, until: int) -> tuple[Message, ...]:
+    found = await transaction.all(_SQL["between"], session_id=session_id, first=first, until=until)
+    return tuple(rows.message(row) for row in found)
+
+
+def _require_last(last: object) -> None:
+    if require_count(last, "last") > MESSAGE_PAGE:
+        raise InvalidInput(f"last must be {MESSAGE_PAGE} at most; page through older messages with first and limit.")
 
 
 def _role(role: Role | str) -> Role:

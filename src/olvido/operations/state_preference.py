@@ -5,15 +5,16 @@ from __future__ import annotations
 from datetime import datetime
 from uuid import UUID
 
+from olvido.domain.context import require_count
 from olvido.domain.instants import KEEP, KeepType
 from olvido.domain.lifecycle import Decision, Statement, Verdict, judge, require_past
 from olvido.domain.origin import Origin
 from olvido.domain.policy import PreferenceRule, expiry
-from olvido.domain.records import Change, JsonScalar, Kind, Preference, Written
+from olvido.domain.records import Change, JsonScalar, Preference, Written
 from olvido.errors import Conflict
 from olvido.operations.admission import refuse_secret, require_accepted
 from olvido.operations.environment import Caller, Environment
-from olvido.operations.indexing import Entry, Prepared, prepare, put
+from olvido.operations.indexing import Prepared, prepare
 from olvido.storage import rows
 from olvido.storage.database import Transaction
 from olvido.storage.queries import statements
@@ -42,6 +43,8 @@ async def state_preference(
     Raises NotInPolicy, LiveState, InvalidValue, InvalidTime, OriginNotGranted, OriginNotAccepted, WeakerOrigin,
     SecretRefused, VersionConflict, OlderStatement, NotFound, SubjectForgotten, TenantClosed.
     """
+    if expected_version is not None:
+        require_count(expected_version, "expected_version")
     rule = environment.policy.preference(key)
     checked = rule.check(value)
     source = caller.origin(origin)
@@ -49,7 +52,7 @@ async def state_preference(
     refuse_secret(checked, f"preference {rule.key}")
     await environment.database.pin(caller.life)
     prepared = await prepare(environment, f"{rule.key}: {checked}", language="other")
-    async with environment.database.write(caller.life) as transaction:
+    async with environment.database.write(caller.life, inserting=True) as transaction:
         stating = _Stating(environment, rule, source, prepared, transaction)
         return await stating.apply(checked, change=change, expires_at=expires_at, expected_version=expected_version)
 
@@ -100,18 +103,21 @@ class _Stating:
                 keeps_expiry=expires_at is KEEP,
                 expected_version=expected_version,
             )
-            decision = judge(current, statement, corrected=await self._is_corrected(current))
+            decision = judge(current, statement, corrected=await self._is_corrected(current, said_at))
             written = await self._store(decision, current, statement)
             if written is not None:
                 return written
         raise Conflict("Other writers set this preference at the same moment. Read it again and decide.")
 
-    async def _is_corrected(self, current: Preference | None) -> bool:
-        """Whether the locked current value is an explicit correction."""
-        if current is None:
+    async def _is_corrected(self, current: Preference | None, said_at: datetime) -> bool:
+        """Whether the locked current value was chosen explicitly, by a correction or by reopening it.
+
+        What is said after it was recorded is newer in either case, and the database is not asked.
+        """
+        if current is None or said_at >= max(current.said_at, current.recorded_at):
             return False
         row = await self._transaction.one(_SQL["change_of"], record_id=current.record_id, version=current.version)
-        return row is not None and row["change"] == Change.CORRECTED
+        return row is not None and row["change"] in {Change.CORRECTED, Change.REOPENED}
 
     async def _store(
         self, decision: Decision, current: Preference | None, statement: Statement
@@ -119,7 +125,7 @@ class _Stating:
         if decision.refusal is not None:
             raise decision.refusal
         if decision.verdict is Verdict.UNCHANGED and current is not None:
-            return Written(record=current, changed=False)
+            return Written(record=await self._restate(current, statement), changed=False)
         columns = {
             "key": self._rule.key,
             "value": rows.json_value(statement.value),
@@ -127,6 +133,8 @@ class _Stating:
             "said_at": statement.said_at,
             "expires_at": statement.expires_at,
             "policy_version": self._environment.policy.version,
+            "audit_id": new_record_id(),
+            **self._prepared.columns(),
             **rows.origin_columns(statement.origin),
         }
         kept = self._rule.history_retention
@@ -139,34 +147,24 @@ class _Stating:
                 current_version=current.version,
                 change=statement.change,
                 retain_until=None if kept is None else self._transaction.now + kept,
+                counts=rows.json_value({}),
                 **columns,
             )
         if row is None:
             return None
         stored = rows.preference(row)
-        async with self._transaction.together():
-            await index_preference(self._transaction, stored, self._prepared)
-            if current is not None and kept is not None:
-                await self._transaction.touch_due(self._transaction.now + kept)
-            await self._transaction.touch_due(stored.expires_at)
-            await self._audit(statement.change, stored.record_id)
         return Written(record=stored, changed=True, index_state=self._prepared.state)
+
+    async def _restate(self, current: Preference, statement: Statement) -> Preference:
+        """Note that the same value was said again later, so that what was said in between does not beat it."""
+        if statement.said_at <= current.said_at:
+            return current
+        row = await self._transaction.one(
+            _SQL["restate"], record_id=current.record_id, version=current.version, said_at=statement.said_at
+        )
+        return current if row is None else rows.preference(row)
 
     async def _audit(self, action: str, record_id: UUID) -> None:
         await self._transaction.audit(
             action, "preference", policy_version=self._environment.policy.version, record_id=record_id
         )
-
-
-async def index_preference(transaction: Transaction, stored: Preference, prepared: Prepared) -> None:
-    """Write the index entry of a preference as it now stands."""
-    entry = Entry(
-        record_id=stored.record_id,
-        kind=Kind.PREFERENCE,
-        definition=stored.key,
-        purpose=stored.purpose,
-        origin_class=stored.origin.origin_class,
-        occurred_at=stored.said_at,
-        expires_at=stored.expires_at,
-    )
-    await put(transaction, entry, prepared)

@@ -183,6 +183,7 @@ SUBJECT_RELATIONS = (
             "session_id": _C.IDENTIFIER,
             "sequence": _C.NUMBER,
             "role": _C.ATTRIBUTE,
+            "group_id": _C.IDENTIFIER,
             "content": _C.CONTENT,
             "recorded_at": _C.INSTANT,
         },
@@ -199,6 +200,19 @@ SUBJECT_RELATIONS = (
         },
     ),
     _subject(
+        "session_facts",
+        "what is known in a session, and from which messages",
+        {
+            "session_id": _C.IDENTIFIER,
+            "position": _C.NUMBER,
+            "record_id": _C.IDENTIFIER,
+            "content": _C.CONTENT,
+            "messages": _C.NUMBER,
+            **_ORIGIN,
+            "recorded_at": _C.INSTANT,
+        },
+    ),
+    _subject(
         "sessions",
         "short-term state of one conversation",
         {
@@ -207,6 +221,7 @@ SUBJECT_RELATIONS = (
             "goal": _C.CONTENT,
             "purpose": _C.ATTRIBUTE,
             "message_count": _C.NUMBER,
+            "folded_to": _C.NUMBER,
             "opened_at": _C.INSTANT,
             "closed_at": _C.INSTANT,
             "expires_at": _C.INSTANT,

@@ -6,8 +6,8 @@ Nothing about a tenant lives on a connection: the setting ends with the transact
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -25,6 +25,9 @@ from olvido.ports import Clock
 from olvido.storage.queries import Statement, statements
 from olvido.storage.record_ids import new_record_id
 from olvido.storage.translation import FORGOTTEN, translated
+
+_Connection = psycopg.AsyncConnection[DictRow]
+_Pool = AsyncConnectionPool[_Connection]
 
 _SQL = statements("scope")
 
@@ -46,14 +49,16 @@ class Transaction:
     now: the instant of this transaction (UTC), passed to every statement as `%(now)s`.
     key: the life that was entered; None when nothing of this subject is stored (or no more).
     over: the life that the handle knew is over.
+    inserting: plans may be generic, so what reads a partitioned relation is planned anew by not being prepared.
     ended: it committed or rolled back, and whatever still uses it is refused.
     """
 
-    connection: psycopg.AsyncConnection[DictRow]
+    connection: _Connection
     tenant: str
     key: UUID | None
     now: datetime
     over: bool = False
+    inserting: bool = False
     ended: bool = False
     _scope: dict[str, object] = field(init=False)
 
@@ -83,16 +88,11 @@ class Transaction:
         """
         await self.one(_SQL["reorganise"])
 
-    @asynccontextmanager
-    async def together(self) -> AsyncIterator[None]:
-        """Send the statements run inside in one round trip; their counts are not known, their errors are raised."""
-        async with self.connection.pipeline():
-            yield
-
     async def _execute(self, statement: Statement, parameters: Mapping[str, object]) -> psycopg.AsyncCursor[DictRow]:
         if self.ended:
             raise DatabaseUnavailable("This transaction has ended. Begin another one.")
-        return await self.connection.execute(statement.text, {**parameters, **self._scope})
+        prepare = False if self.inserting and statement.reads_leaves else None
+        return await self.connection.execute(statement.text, {**parameters, **self._scope}, prepare=prepare)
 
     async def touch_due(self, due_at: datetime | None) -> None:
         """Note that something of this life expires at `due_at` (None: never)."""
@@ -128,8 +128,8 @@ class Database:
 
     def __init__(
         self,
-        requests: AsyncConnectionPool[psycopg.AsyncConnection[DictRow]],
-        workers: AsyncConnectionPool[psycopg.AsyncConnection[DictRow]],
+        requests: _Pool,
+        workers: _Pool,
         *,
         clock: Clock | None = None,
     ) -> None:
@@ -146,8 +146,7 @@ class Database:
     @asynccontextmanager
     async def read(self, life: Life) -> AsyncIterator[Transaction]:
         """A transaction that reads one scope. A life that is over reads as empty. Raises TenantClosed."""
-        async with translated(), self._requests.connection() as connection:
-            entered = await self._enter(connection, life, lock=False)
+        async with translated(), self._entering(life) as (connection, entered):
             with _lent(self._transaction(connection, life, entered)) as transaction:
                 yield transaction
 
@@ -163,30 +162,22 @@ class Database:
     @asynccontextmanager
     async def snapshot(self, life: Life) -> AsyncIterator[Transaction]:
         """Like `read`, with all statements seeing the same instant of the database."""
-        async with translated(), self._requests.connection() as connection:
-            await connection.set_isolation_level(psycopg.IsolationLevel.REPEATABLE_READ)
-            try:
-                entered = await self._enter(connection, life, lock=False)
-                with _lent(self._transaction(connection, life, entered)) as transaction:
-                    yield transaction
-                await connection.commit()
-            except BaseException:
-                await connection.rollback()
-                raise
-            finally:
-                if not connection.closed:
-                    await connection.set_isolation_level(None)
+        async with translated(), self._entering(life, snapshot=True) as (connection, entered):
+            with _lent(self._transaction(connection, life, entered)) as transaction:
+                yield transaction
 
     @asynccontextmanager
-    async def write(self, life: Life) -> AsyncIterator[Transaction]:
+    async def write(self, life: Life, *, inserting: bool = False) -> AsyncIterator[Transaction]:
         """A transaction that writes one scope, beginning a life if there is none.
 
+        inserting: inserts are most of it, and nothing is deleted from `subjects` or `sessions`, nor inserted into
+        `summary_sources`: those make the database look in partitioned relations, with plans of its own.
         The life is held until the end, so that a forget waits for this transaction and removes what it wrote.
         Raises SubjectForgotten if the life of this handle is over, and TenantClosed.
         """
         async with translated():
-            async with self._requests.connection() as connection:
-                entered = await self._enter(connection, life, lock=True)
+            async with self._entering(life, lock=True, inserting=inserting) as (connection, seen):
+                entered = seen
                 if entered["over"]:
                     raise SubjectForgotten(FORGOTTEN)
                 begins = entered["subject_key"] is None
@@ -200,11 +191,13 @@ class Database:
                             "now": self._now(entered),
                         },
                     )
-                    entered = await self._enter(connection, life, lock=True)
+                    entered = await self._enter(connection, life, lock=True, inserting=inserting)
                     if entered["subject_key"] is None:
                         # Another caller began this life and a forget ended it, both since the line above.
                         raise SubjectForgotten(FORGOTTEN)
-                yield self._transaction(connection, life, entered, pin=not begins)
+                with _lent(self._transaction(connection, life, entered, pin=not begins)) as transaction:
+                    transaction.inserting = inserting
+                    yield transaction
             # A life that begins here exists from the commit on: pinned earlier, a refused first write would leave a
             # handle of a life that never was, and other calls through this handle would take it for one that is over.
             _pin(life, entered)
@@ -212,16 +205,14 @@ class Database:
     @asynccontextmanager
     async def existing(self, life: Life, *, lock: bool = False) -> AsyncIterator[Transaction]:
         """A transaction that never begins a life: `key` is None when there is nothing. For forget and repair."""
-        async with translated(), self._requests.connection() as connection:
-            entered = await self._enter(connection, life, lock=lock)
+        async with translated(), self._entering(life, lock=lock) as (connection, entered):
             with _lent(self._transaction(connection, life, entered)) as transaction:
                 yield transaction
 
     @asynccontextmanager
     async def work(self, tenant: str, key: UUID, *, lock: bool = True) -> AsyncIterator[Transaction]:
         """A worker's transaction inside one life, entered by key. `key` of the transaction is None if it is over."""
-        async with translated(), self._workers.connection() as connection:
-            entered = await self._enter_life(connection, tenant, key, lock=lock)
+        async with translated(), _entering_life(self._workers, tenant, key, lock=lock) as (connection, entered):
             with _lent(self._by_key(connection, tenant, entered["subject_key"], entered)) as transaction:
                 yield transaction
 
@@ -234,41 +225,31 @@ class Database:
         external: the id of the subject; without it a request sees no row of `subjects`, left over or not.
         """
         pool = self._workers if worker else self._requests
-        async with translated(), pool.connection() as connection:
-            entered = await self._enter_life(connection, tenant, key, external=external)
+        async with translated(), _entering_life(pool, tenant, key, external=external) as (connection, entered):
             with _lent(self._by_key(connection, tenant, key, entered)) as transaction:
                 yield transaction
 
     @asynccontextmanager
     async def administer(self, tenant: str = "") -> AsyncIterator[Transaction]:
         """A worker's transaction in one tenant and in no life: it sees system relations and that tenant's keys."""
-        async with translated(), self._workers.connection() as connection:
-            entered = await self._enter_life(connection, tenant, None)
+        async with translated(), _entering_life(self._workers, tenant, None) as (connection, entered):
             with _lent(self._by_key(connection, tenant, None, entered)) as transaction:
                 yield transaction
 
-    async def _enter_life(
-        self,
-        connection: psycopg.AsyncConnection[DictRow],
-        tenant: str,
-        key: UUID | None,
-        *,
-        external: str | None = None,
-        lock: bool = False,
-    ) -> DictRow:
-        cursor = await connection.execute(
-            _SQL["enter_life"].text, {"tenant": tenant, "external": external, "pinned": key, "lock": lock}
-        )
-        return await _first(cursor)
+    def _entering(
+        self, life: Life, *, lock: bool = False, inserting: bool = False, snapshot: bool = False
+    ) -> AbstractAsyncContextManager[tuple[_Connection, DictRow]]:
+        async def enter(connection: _Connection) -> DictRow:
+            return await self._enter(connection, life, lock=lock, inserting=inserting)
 
-    def _by_key(
-        self, connection: psycopg.AsyncConnection[DictRow], tenant: str, key: UUID | None, entered: DictRow
-    ) -> Transaction:
+        return _entered(self._requests, enter, snapshot=snapshot)
+
+    def _by_key(self, connection: _Connection, tenant: str, key: UUID | None, entered: DictRow) -> Transaction:
         return Transaction(connection=connection, tenant=tenant, key=key, now=self._now(entered))
 
-    async def _enter(self, connection: psycopg.AsyncConnection[DictRow], life: Life, *, lock: bool) -> DictRow:
+    async def _enter(self, connection: _Connection, life: Life, *, lock: bool, inserting: bool = False) -> DictRow:
         cursor = await connection.execute(
-            _SQL["enter"].text,
+            _SQL["enter_to_insert" if inserting else "enter"].text,
             {"tenant": life.scope.tenant, "external": life.scope.subject, "pinned": life.key, "lock": lock},
         )
         entered = await _first(cursor)
@@ -276,9 +257,7 @@ class Database:
             raise TenantClosed(CLOSED)
         return entered
 
-    def _transaction(
-        self, connection: psycopg.AsyncConnection[DictRow], life: Life, entered: DictRow, *, pin: bool = True
-    ) -> Transaction:
+    def _transaction(self, connection: _Connection, life: Life, entered: DictRow, *, pin: bool = True) -> Transaction:
         if pin:
             _pin(life, entered)
         return Transaction(
@@ -308,6 +287,57 @@ def _lent(transaction: Transaction) -> Iterator[Transaction]:
         transaction.ended = True
 
 
+def _entering_life(
+    pool: _Pool, tenant: str, key: UUID | None, *, external: str | None = None, lock: bool = False
+) -> AbstractAsyncContextManager[tuple[_Connection, DictRow]]:
+    async def enter(connection: _Connection) -> DictRow:
+        cursor = await connection.execute(
+            _SQL["enter_life"].text, {"tenant": tenant, "external": external, "pinned": key, "lock": lock}
+        )
+        return await _first(cursor)
+
+    return _entered(pool, enter)
+
+
+@asynccontextmanager
+async def _entered(
+    pool: _Pool, enter: Callable[[_Connection], Awaitable[DictRow]], *, snapshot: bool = False
+) -> AsyncIterator[tuple[_Connection, DictRow]]:
+    """A connection in a transaction that has entered its scope, and what entering answered.
+
+    Entering is the check of the connection as well: it is the first thing sent and it changes nothing, so where the
+    connection turns out to have died in the pool, another one takes its place and nothing is done twice.
+    """
+    for others in reversed(range(pool.max_size + 1)):
+        async with pool.connection() as connection, _one_instant(connection) if snapshot else nullcontext():
+            try:
+                entered = await enter(connection)
+            except psycopg.OperationalError:
+                if connection.closed and others:
+                    continue
+                raise
+            yield connection, entered
+            return
+
+
+@asynccontextmanager
+async def _one_instant(connection: _Connection) -> AsyncIterator[None]:
+    """Let all statements of a transaction that only reads see the same instant of the database."""
+    await connection.set_isolation_level(psycopg.IsolationLevel.REPEATABLE_READ)
+    try:
+        yield
+        if not connection.closed:
+            # Not rolled back: psycopg would forget what it has prepared on this connection.
+            await connection.commit()
+    except BaseException:
+        if not connection.closed:
+            await connection.rollback()
+        raise
+    finally:
+        if not connection.closed:
+            await connection.set_isolation_level(None)
+
+
 async def _first(cursor: psycopg.AsyncCursor[DictRow]) -> DictRow:
     row = await cursor.fetchone()
     if row is None:
@@ -315,10 +345,8 @@ async def _first(cursor: psycopg.AsyncCursor[DictRow]) -> DictRow:
     return row
 
 
-async def open_pool(
-    url: str, *, size: int, wait_seconds: float, name: str
-) -> AsyncConnectionPool[psycopg.AsyncConnection[DictRow]]:
-    """A pool of connections that are checked on checkout and know pgvector's types.
+async def open_pool(url: str, *, size: int, wait_seconds: float, name: str) -> _Pool:
+    """A pool of connections that know pgvector's types. Entering a scope checks them.
 
     size: most connections at once. wait_seconds: how long to wait for one. Raises DatabaseUnavailable.
     """
@@ -327,9 +355,10 @@ async def open_pool(
         # A database without the extension is let in here: start-up then says what is missing, at once.
         with suppress(psycopg.ProgrammingError):
             await register_vector_async(connection)
+        await connection.execute(_SQL["settle"].text)
         await connection.commit()
 
-    pool: AsyncConnectionPool[psycopg.AsyncConnection[DictRow]] = AsyncConnectionPool(
+    pool: _Pool = AsyncConnectionPool(
         url,
         connection_class=psycopg.AsyncConnection[DictRow],
         kwargs={"row_factory": dict_row},
@@ -338,7 +367,6 @@ async def open_pool(
         timeout=wait_seconds,
         max_lifetime=1800,
         configure=configure,
-        check=AsyncConnectionPool.check_connection,
         name=name,
         open=False,
     )

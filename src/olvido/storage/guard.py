@@ -33,7 +33,7 @@ class Finding:
 _UNREADABLE = Finding(
     code="unreadable_schema",
     problem="The login may not read which migrations ran.",
-    remedy="Restore the grants of the schema olvido from the migrations.",
+    remedy="Run `olvido migrate` to its end; if that changes nothing, restore the grants of the schema olvido.",
 )
 
 

@@ -9,26 +9,34 @@ from typing import Any
 import psycopg
 from psycopg.rows import DictRow, dict_row
 
-from olvido.errors import DatabaseUnavailable
+from olvido.errors import DatabaseUnavailable, InvalidInput
 from olvido.storage.queries import Statement
 from olvido.storage.translation import translated
+
+# Without what psycopg says about it: that may quote the password.
+UNREADABLE_URL = (
+    "The database URL cannot be read. Write it as postgresql://login@host:5432/database, with special characters of "
+    "the password percent-encoded."
+)
 
 
 @asynccontextmanager
 async def look(url: str, *, seconds: int) -> AsyncIterator[psycopg.AsyncConnection[DictRow]]:
     """A connection that answers rows as dicts and changes nothing. seconds: how long to try.
 
-    Raises DatabaseUnavailable, and whatever `translated` makes of a failing statement.
+    Raises DatabaseUnavailable, InvalidInput for a URL that cannot be read, and whatever `translated` makes of a
+    failing statement.
     """
     try:
-        connection = await psycopg.AsyncConnection.connect(
-            url, row_factory=dict_row, connect_timeout=seconds, options="-c default_transaction_read_only=on"
-        )
+        connection = await psycopg.AsyncConnection.connect(url, row_factory=dict_row, connect_timeout=max(2, seconds))
     except psycopg.OperationalError as error:
         raise DatabaseUnavailable(
             f"The database could not be reached (SQLSTATE {error.sqlstate or 'none, no connection'}). "
             "Check that the server runs, and the host, database, login and password of the URL."
         ) from None
+    except psycopg.ProgrammingError:
+        raise InvalidInput(UNREADABLE_URL) from None
+    await connection.set_read_only(True)
     async with translated(), connection:
         yield connection
 

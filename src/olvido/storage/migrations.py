@@ -12,6 +12,7 @@ import psycopg
 from psycopg.rows import dict_row
 
 from olvido.errors import DatabaseUnavailable, InvalidInput, SchemaMismatch
+from olvido.storage.inspection import UNREADABLE_URL
 from olvido.storage.queries import statements
 
 log = logging.getLogger("olvido.migrate")
@@ -94,6 +95,10 @@ def migrate(url: str, *, leaves: int = 64) -> MigrationReport:
             f"The login may not prepare the database: {error.diag.message_primary}. Use a login that may create "
             "roles and the extensions vector and unaccent, or have an administrator create those first."
         ) from None
+    except psycopg.ProgrammingError as error:
+        if error.sqlstate is None:  # from reading the URL, before there was a server to answer
+            raise InvalidInput(UNREADABLE_URL) from None
+        raise
 
 
 def _run(

@@ -14,22 +14,35 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
+PARTITIONED = ("episodes", "index_entries", "messages")
+
 _NAME = re.compile(r"^-- name: ([a-z_]+)$", re.MULTILINE)
+_READS_LEAVES = re.compile(rf"(?<!INSERT INTO )olvido\.({'|'.join(PARTITIONED)})\b")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Statement:
-    """One named statement. text: as bytes, which is how psycopg takes SQL that is not a literal in the source."""
+    """One named statement.
+
+    text: as bytes, which is how psycopg takes SQL that is not a literal in the source.
+    reads_leaves: it reads, changes or deletes rows of a partitioned relation, so that a generic plan of it would lock
+        every leaf; a plain INSERT is routed to one leaf and locks no other.
+    """
 
     name: str
     purpose: str
     text: bytes
+    reads_leaves: bool
 
 
 @cache
 def statements(entity: str) -> dict[str, Statement]:
     """All statements of one entity. Raises ValueError for a statement without a purpose line or named twice."""
-    source = (files("olvido.storage") / "sql" / f"{entity}.sql").read_text(encoding="utf-8")
+    return named((files("olvido.storage") / "sql" / f"{entity}.sql").read_text(encoding="utf-8"), entity)
+
+
+def named(source: str, entity: str) -> dict[str, Statement]:
+    """The statements of a text in that form, by name. Raises ValueError as `statements` does."""
     parts = _NAME.split(source)[1:]
     found: dict[str, Statement] = {}
     for name, body in zip(parts[::2], parts[1::2], strict=True):
@@ -38,7 +51,12 @@ def statements(entity: str) -> dict[str, Statement]:
             raise ValueError(f"{entity}.{name}: the line after the name must be a comment that says the purpose")
         if name in found:
             raise ValueError(f"{entity}.{name} is named twice")
-        found[name] = Statement(name=f"{entity}.{name}", purpose=comment[3:], text=text.strip().encode())
+        found[name] = Statement(
+            name=f"{entity}.{name}",
+            purpose=comment[3:],
+            text=text.strip().encode(),
+            reads_leaves=_READS_LEAVES.search(text) is not None,
+        )
     return found
 
 

@@ -6,9 +6,14 @@ from collections import Counter
 from collections.abc import Sequence
 from uuid import UUID
 
+import psycopg
+
+from olvido.errors import UnsafeDatabase
+from olvido.storage.data_map import FORGOTTEN
 from olvido.storage.database import Transaction
 from olvido.storage.queries import statements
 
+_DATA_MAP = statements("data_map")
 _PREFERENCES = statements("preferences")
 _EPISODES = statements("episodes")
 _INDEX = statements("index_entries")
@@ -54,12 +59,35 @@ async def remove_summaries(transaction: Transaction, record_ids: Sequence[UUID])
     )
 
 
+async def remove_facts(transaction: Transaction, record_ids: Sequence[UUID]) -> Counter[str]:
+    """Delete these facts; their sessions stay, with the messages that the facts refer to."""
+    return Counter(session_facts=await transaction.run(_SESSIONS["forget_fact"], record_ids=list(record_ids)))
+
+
 async def remove_sessions(transaction: Transaction, record_ids: Sequence[UUID]) -> Counter[str]:
-    """Delete these sessions with their items and messages, after whoever is appending to them."""
+    """Delete these sessions with their items, facts and messages, after whoever is writing to them."""
     ids = list(record_ids)
     await transaction.all(_SESSIONS["lock"], record_ids=ids)
     return Counter(
         messages=await transaction.run(_SESSIONS["forget_messages"], record_ids=ids),
         session_items=await transaction.run(_SESSIONS["forget_items"], record_ids=ids),
+        session_facts=await transaction.run(_SESSIONS["forget_facts"], record_ids=ids),
         sessions=await transaction.run(_SESSIONS["forget"], record_ids=ids),
     )
+
+
+async def remove_life(transaction: Transaction) -> Counter[str]:
+    """Delete everything of the life by the data map, its row in `subjects` last. Rows removed, by relation.
+
+    Raises UnsafeDatabase if something that the data map does not name still refers to the life; nothing is removed.
+    """
+    removed: Counter[str] = Counter()
+    try:
+        for relation in FORGOTTEN:
+            removed[relation] = await transaction.run(_DATA_MAP[f"forget_{relation}"])
+    except psycopg.errors.ForeignKeyViolation as error:
+        raise UnsafeDatabase(
+            f"The relation {error.diag.table_name} still refers to this life and is not in the data map. "
+            "Nothing was removed; run `olvido doctor`."
+        ) from None
+    return removed

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from psycopg.types.json import Jsonb
@@ -12,6 +14,7 @@ from olvido.domain.origin import Origin, OriginClass
 from olvido.domain.records import (
     Change,
     Episode,
+    Fact,
     ItemKind,
     Message,
     Preference,
@@ -60,6 +63,11 @@ def origin_columns(value: Origin) -> dict[str, object]:
 def json_value(value: object) -> Jsonb:
     """A statement parameter for a jsonb column."""
     return Jsonb(value)
+
+
+def json_rows(values: Sequence[Mapping[str, object]]) -> Jsonb:
+    """A statement parameter for `jsonb_to_recordset`: identifiers and instants as PostgreSQL reads them from text."""
+    return Jsonb(values, dumps=partial(json.dumps, default=str))
 
 
 def preference(row: Row) -> Preference:
@@ -124,6 +132,18 @@ def message(row: Row) -> Message:
         role=Role(row["role"]),
         content=row["content"],
         recorded_at=utc(row["recorded_at"]),
+        group=row["group_id"],
+    )
+
+
+def fact(row: Row) -> Fact:
+    """A row of `session_facts`."""
+    return Fact(
+        record_id=row["record_id"],
+        content=row["content"],
+        messages=tuple(row["messages"]),
+        origin=origin(row),
+        recorded_at=utc(row["recorded_at"]),
     )
 
 
@@ -155,8 +175,8 @@ def summary(row: Row, entries: Sequence[SummaryEntry]) -> Summary:
     )
 
 
-def session(row: Row, items: Sequence[Row]) -> Session:
-    """A row of `sessions` with its rows of `session_items`."""
+def session(row: Row, items: Sequence[Row], facts: Sequence[Row]) -> Session:
+    """A row of `sessions` with its rows of `session_items` and `session_facts`."""
 
     def of(kind: ItemKind) -> tuple[str, ...]:
         return tuple(item["content"] for item in items if item["kind"] == kind)
@@ -168,7 +188,9 @@ def session(row: Row, items: Sequence[Row]) -> Session:
         decisions=of(ItemKind.DECISION),
         constraints=of(ItemKind.CONSTRAINT),
         pending=of(ItemKind.PENDING),
+        facts=tuple(fact(found) for found in facts),
         message_count=row["message_count"],
+        folded=row["folded_to"],
         opened_at=utc(row["opened_at"]),
         closed_at=utc_or_none(row["closed_at"]),
         expires_at=utc(row["expires_at"]),

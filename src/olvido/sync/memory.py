@@ -9,26 +9,32 @@ from typing import Self
 from uuid import UUID
 
 from olvido import memory as core
+from olvido.domain.compaction import Summarise
 from olvido.domain.context import ContextBlock
 from olvido.domain.instants import KEEP, KeepType
 from olvido.domain.origin import ALL_ORIGINS, Origin, OriginClass
 from olvido.domain.policy import Policy
 from olvido.domain.recalled import Recall
 from olvido.domain.records import (
+    Compaction,
     Episode,
+    Fact,
     Kind,
     Message,
+    NewEpisode,
     Page,
     Preference,
     PreferenceVersion,
     Role,
     Session,
+    SessionView,
     Summary,
     Written,
 )
 from olvido.domain.report import ForgetReport, PurgeReport
 from olvido.domain.scope import Scope
 from olvido.operations import (
+    compact,
     sessions,
 )
 from olvido.sync.portal import Portal
@@ -70,25 +76,60 @@ class SessionMemory:
             self._inner.set(goal=goal, decisions=decisions, constraints=constraints, pending=pending)
         )
 
-    def append(self, role: Role | str, content: str) -> Message:
-        """Append one message and return it with its number; the first message opens the session."""
-        return self._portal.call(self._inner.append(role, content))
+    def append(self, role: Role | str, content: str, group: str | None = None) -> Message:
+        """Append one message and return it with its number; the first message opens the session.
 
-    def extend(self, messages: Sequence[tuple[Role | str, str]]) -> tuple[Message, ...]:
-        """Append several messages in their order, all or none."""
-        return self._portal.call(self._inner.extend(messages))
+        group: an id that it shares with messages it must not be parted from, such as that of a tool call.
+        """
+        return self._portal.call(self._inner.append(role, content, group))
+
+    def extend(self, messages: Sequence[tuple[Role | str, str]], group: str | None = None) -> tuple[Message, ...]:
+        """Append several messages in their order, all or none; with a group, all of them belong to it."""
+        return self._portal.call(self._inner.extend(messages, group))
+
+    def add_fact(self, text: str, *, origin: Origin | None = None, messages: Sequence[int] = ()) -> Fact:
+        """Store what is known now, with its origin and the numbers of the messages it rests on.
+
+        Forget it with `forget(fact.record_id)`. See `olvido.operations.add_fact` for limits and for what it raises.
+        """
+        return self._portal.call(self._inner.add_fact(text, origin=origin, messages=messages))
+
+    def compact(
+        self, keep_last: int, *, summarise: Summarise | None = None, timeout_seconds: float = compact.SECONDS
+    ) -> Compaction:
+        """Fold all but the last messages; the state stays, and what is folded can still be read.
+
+        summarise: an async function from the messages to fold to facts, each a text and the numbers of its messages.
+        Raises CompactionFailed or Conflict, and nothing changed. See `olvido.operations.compact`.
+        """
+        return self._portal.call(self._inner.compact(keep_last, summarise=summarise, timeout_seconds=timeout_seconds))
 
     def read(self) -> Session:
         """The state of the session. Raises NotFound if it is not there or is expired."""
         return self._portal.call(self._inner.read())
 
-    def messages(self, *, first: int = 0, limit: int = sessions.MESSAGE_PAGE) -> tuple[Message, ...]:
-        """Messages from number `first` on, oldest first. Raises NotFound."""
-        return self._portal.call(self._inner.messages(first=first, limit=limit))
+    def view(self, *, last: int = sessions.MESSAGE_PAGE) -> SessionView:
+        """What to go on from: the state, and the newest of the messages that are not folded. Raises NotFound."""
+        return self._portal.call(self._inner.view(last=last))
+
+    def messages(
+        self, *, first: int = 0, limit: int = sessions.MESSAGE_PAGE, last: int | None = None
+    ) -> tuple[Message, ...]:
+        """Messages, folded ones too, oldest first: from number `first` on, or the newest `last`. Raises NotFound."""
+        return self._portal.call(self._inner.messages(first=first, limit=limit, last=last))
 
     def close(self) -> Session:
         """Take no more writes; the session stays readable until it expires. Raises NotFound."""
         return self._portal.call(self._inner.close())
+
+    def hand_over(
+        self, *, case_id: str | None = None, origin: Origin | None = None, expires_at: datetime | KeepType | None = KEEP
+    ) -> Written[Episode]:
+        """Keep of the session what the policy's `sessions.hand_over` says, as an episode; a retry changes nothing.
+
+        Raises NotInPolicy, with the lines to add, if the policy has no such rule. See `olvido.operations.hand_over`.
+        """
+        return self._portal.call(self._inner.hand_over(case_id=case_id, origin=origin, expires_at=expires_at))
 
 
 class ScopedMemory:
@@ -215,6 +256,10 @@ class ScopedMemory:
                 language=language,
             )
         )
+
+    def record_episodes(self, episodes: Sequence[NewEpisode]) -> tuple[Written[Episode], ...]:
+        """Record many episodes at once, all or none. See `olvido.operations.record_episodes`."""
+        return self._portal.call(self._inner.record_episodes(episodes))
 
     def get_episode(self, record_id: UUID | str) -> Episode:
         """One live episode. Raises NotFound, for a foreign id as for one that never was."""

@@ -75,7 +75,8 @@ class Layout:
 
 def prepare(home: Path) -> Layout:
     """Create what is missing of the home directory, except the data and socket directories."""
-    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # Root's server runs as another user, who has to pass through; what lies inside is closed on its own.
+    home.mkdir(mode=0o701 if os.geteuid() == 0 else 0o700, parents=True, exist_ok=True)
     layout = Layout(home=home.resolve())
     _check_owner(layout.home)
     for directory in (layout.secrets, layout.log_file.parent):

@@ -8,6 +8,7 @@ UNION ALL SELECT 'preference_versions' AS relation, count(*) AS rows FROM olvido
 UNION ALL SELECT 'preferences' AS relation, count(*) AS rows FROM olvido.preferences WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s
 UNION ALL SELECT 'messages' AS relation, count(*) AS rows FROM olvido.messages WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s
 UNION ALL SELECT 'session_items' AS relation, count(*) AS rows FROM olvido.session_items WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s
+UNION ALL SELECT 'session_facts' AS relation, count(*) AS rows FROM olvido.session_facts WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s
 UNION ALL SELECT 'sessions' AS relation, count(*) AS rows FROM olvido.sessions WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s
 UNION ALL SELECT 'due' AS relation, count(*) AS rows FROM olvido.due WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s
 UNION ALL SELECT 'subjects' AS relation, count(*) AS rows FROM olvido.subjects WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s
@@ -30,6 +31,8 @@ UNION ALL SELECT 'messages' AS relation, olvido.digest(array_agg(t::text)) AS ch
   FROM olvido.messages t WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s
 UNION ALL SELECT 'session_items' AS relation, olvido.digest(array_agg(t::text)) AS checksum
   FROM olvido.session_items t WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s
+UNION ALL SELECT 'session_facts' AS relation, olvido.digest(array_agg(t::text)) AS checksum
+  FROM olvido.session_facts t WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s
 UNION ALL SELECT 'sessions' AS relation, olvido.digest(array_agg(t::text)) AS checksum
   FROM olvido.sessions t WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s
 
@@ -64,6 +67,10 @@ DELETE FROM olvido.messages WHERE tenant_id = %(tenant)s AND subject_key = %(sub
 -- name: forget_session_items
 -- Delete the rows of the scope in session_items.
 DELETE FROM olvido.session_items WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s
+
+-- name: forget_session_facts
+-- Delete the rows of the scope in session_facts.
+DELETE FROM olvido.session_facts WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s
 
 -- name: forget_sessions
 -- Delete the rows of the scope in sessions.

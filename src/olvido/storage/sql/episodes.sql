@@ -1,14 +1,81 @@
 -- name: record
--- Store an episode; no row if its event id is there already.
-INSERT INTO olvido.episodes (
-    tenant_id, subject_key, record_id, definition, event_id, case_id, status, fields, language, purpose, untrusted,
-    origin_class, origin_source, origin_ref, origin_actor, origin_at, occurred_at, recorded_at, expires_at,
-    policy_version)
-VALUES (%(tenant)s, %(subject)s, %(record_id)s, %(definition)s, %(event_id)s, %(case_id)s, %(status)s, %(fields)s,
-        %(language)s, %(purpose)s, %(untrusted)s, %(origin_class)s, %(origin_source)s, %(origin_ref)s,
-        %(origin_actor)s, %(origin_at)s, %(occurred_at)s, %(now)s, %(expires_at)s, %(policy_version)s)
-ON CONFLICT (tenant_id, subject_key, definition, event_id) DO NOTHING
-RETURNING *
+-- Store an episode with its index entry, audit row and when the life is due, all at once; no row if its event is stored.
+WITH stored AS (
+    INSERT INTO olvido.episodes (
+        tenant_id, subject_key, record_id, definition, event_id, case_id, status, fields, language, purpose,
+        untrusted, origin_class, origin_source, origin_ref, origin_actor, origin_at, occurred_at, recorded_at,
+        expires_at, policy_version)
+    VALUES (%(tenant)s, %(subject)s, %(record_id)s, %(definition)s, %(event_id)s, %(case_id)s, %(status)s, %(fields)s,
+            %(language)s, %(purpose)s, %(untrusted)s, %(origin_class)s, %(origin_source)s, %(origin_ref)s,
+            %(origin_actor)s, %(origin_at)s, %(occurred_at)s, %(now)s, %(expires_at)s, %(policy_version)s)
+    ON CONFLICT (tenant_id, subject_key, definition, event_id) DO NOTHING
+    RETURNING *
+), entry AS (
+    INSERT INTO olvido.index_entries (
+        tenant_id, subject_key, record_id, kind, definition, purpose, case_id, status, origin_class, occurred_at,
+        expires_at, language, terms, term_count, embedder, embedding)
+    SELECT tenant_id, subject_key, record_id, 'episode', definition, purpose, case_id, status, origin_class,
+           occurred_at, expires_at, language, l.terms, olvido.term_count(l.terms), %(embedder)s,
+           %(embedding)s::halfvec
+      FROM stored, (SELECT olvido.lex(%(language)s, %(content)s) AS terms OFFSET 0) AS l
+), due AS (
+    INSERT INTO olvido.due (tenant_id, subject_key, next_due_at)
+    SELECT tenant_id, subject_key, expires_at FROM stored WHERE expires_at IS NOT NULL
+    ON CONFLICT (tenant_id, subject_key) DO UPDATE SET next_due_at = excluded.next_due_at
+     WHERE due.next_due_at > excluded.next_due_at
+), audit AS (
+    INSERT INTO olvido.audit_log (
+        tenant_id, audit_id, subject_key, action, kind, record_id, counts, policy_version, at)
+    SELECT tenant_id, %(audit_id)s, subject_key, 'recorded', 'episode', record_id, '{}', policy_version, recorded_at
+      FROM stored
+)
+SELECT * FROM stored
+
+-- name: record_many
+-- The same for many episodes: `records` is a JSON array of objects, and `embeddings` has one vector or NULL for each.
+WITH given AS MATERIALIZED (
+    SELECT * FROM ROWS FROM (
+        jsonb_to_recordset(%(records)s) AS (
+            record_id uuid, audit_id uuid, definition text, event_id text, case_id text, status text, fields jsonb,
+            language text, purpose text, untrusted boolean, origin_class text, origin_source text, origin_ref text,
+            origin_actor text, origin_at timestamptz, occurred_at timestamptz, expires_at timestamptz, content text),
+        unnest(%(embeddings)b::halfvec[])
+    ) AS g (record_id, audit_id, definition, event_id, case_id, status, fields, language, purpose, untrusted,
+            origin_class, origin_source, origin_ref, origin_actor, origin_at, occurred_at, expires_at, content,
+            embedding)
+), stored AS (
+    INSERT INTO olvido.episodes (
+        tenant_id, subject_key, record_id, definition, event_id, case_id, status, fields, language, purpose,
+        untrusted, origin_class, origin_source, origin_ref, origin_actor, origin_at, occurred_at, recorded_at,
+        expires_at, policy_version)
+    SELECT %(tenant)s, %(subject)s, record_id, definition, event_id, case_id, status, fields, language, purpose,
+           untrusted, origin_class, origin_source, origin_ref, origin_actor, origin_at, occurred_at, %(now)s,
+           expires_at, %(policy_version)s
+      FROM given
+    ON CONFLICT (tenant_id, subject_key, definition, event_id) DO NOTHING
+    RETURNING *
+), entry AS (
+    INSERT INTO olvido.index_entries (
+        tenant_id, subject_key, record_id, kind, definition, purpose, case_id, status, origin_class, occurred_at,
+        expires_at, language, terms, term_count, embedder, embedding)
+    SELECT tenant_id, subject_key, record_id, 'episode', definition, purpose, case_id, status, origin_class,
+           occurred_at, expires_at, language, l.terms, olvido.term_count(l.terms),
+           CASE WHEN l.embedding IS NOT NULL THEN %(embedder)s::text END, l.embedding
+      FROM stored
+      JOIN (SELECT record_id, embedding, olvido.lex(language, content) AS terms FROM given OFFSET 0) AS l
+     USING (record_id)
+), due AS (
+    INSERT INTO olvido.due (tenant_id, subject_key, next_due_at)
+    SELECT %(tenant)s, %(subject)s, min(expires_at) FROM stored HAVING min(expires_at) IS NOT NULL
+    ON CONFLICT (tenant_id, subject_key) DO UPDATE SET next_due_at = excluded.next_due_at
+     WHERE due.next_due_at > excluded.next_due_at
+), audit AS (
+    INSERT INTO olvido.audit_log (
+        tenant_id, audit_id, subject_key, action, kind, record_id, counts, policy_version, at)
+    SELECT tenant_id, audit_id, subject_key, 'recorded', 'episode', record_id, '{}', policy_version, recorded_at
+      FROM stored JOIN (SELECT record_id, audit_id FROM given) AS g USING (record_id)
+)
+SELECT * FROM stored
 
 -- name: by_event
 -- The stored episode of one event, live or expired, locked until the transaction ends.

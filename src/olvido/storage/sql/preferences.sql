@@ -11,7 +11,7 @@ SELECT change FROM olvido.preference_versions
  WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND record_id = %(record_id)s AND version = %(version)s
 
 -- name: begin
--- Version 1 of a key, with its history; no row if another writer was first.
+-- Version 1 of a key, with its history, index entry, audit row and when the life is due; no row if another was first.
 WITH head AS (
     INSERT INTO olvido.preferences (
         tenant_id, subject_key, key, record_id, version, value, purpose, origin_class, origin_source, origin_ref,
@@ -28,21 +28,40 @@ WITH head AS (
     SELECT tenant_id, subject_key, record_id, version, key, value, 'set', origin_class, origin_source, origin_ref,
            origin_actor, origin_at, said_at, recorded_at, recorded_at, policy_version
       FROM head
+), entry AS (
+    INSERT INTO olvido.index_entries (
+        tenant_id, subject_key, record_id, kind, definition, purpose, origin_class, occurred_at, expires_at,
+        language, terms, term_count, embedder, embedding)
+    SELECT tenant_id, subject_key, record_id, 'preference', key, purpose, origin_class, said_at, expires_at,
+           %(language)s, l.terms, olvido.term_count(l.terms), %(embedder)s, %(embedding)s::halfvec
+      FROM head, (SELECT olvido.lex(%(language)s, %(content)s) AS terms OFFSET 0) AS l
+), due AS (
+    INSERT INTO olvido.due (tenant_id, subject_key, next_due_at)
+    SELECT tenant_id, subject_key, expires_at FROM head WHERE expires_at IS NOT NULL
+    ON CONFLICT (tenant_id, subject_key) DO UPDATE SET next_due_at = excluded.next_due_at
+     WHERE due.next_due_at > excluded.next_due_at
+), audit AS (
+    INSERT INTO olvido.audit_log (
+        tenant_id, audit_id, subject_key, action, kind, record_id, counts, policy_version, at)
+    SELECT tenant_id, %(audit_id)s, subject_key, 'set', 'preference', record_id, '{}', policy_version, recorded_at
+      FROM head
 )
 SELECT * FROM head
 
 -- name: supersede
--- The next version of a locked head: close the previous one, keep it as history.
+-- The next version of a locked head, with the same beside it: close the previous one, keep it as history.
+-- A writer that waited for the head may have entered before the one it waited for; the new version still begins no
+-- earlier than the one that it ends.
 WITH closed AS (
-    UPDATE olvido.preference_versions SET valid_to = %(now)s, retain_until = %(retain_until)s
+    UPDATE olvido.preference_versions SET valid_to = greatest(%(now)s, valid_from), retain_until = %(retain_until)s
      WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND record_id = %(record_id)s
        AND version = %(current_version)s
 ), head AS (
     UPDATE olvido.preferences
        SET version = %(current_version)s + 1, value = %(value)s, purpose = %(purpose)s,
            origin_class = %(origin_class)s, origin_source = %(origin_source)s, origin_ref = %(origin_ref)s,
-           origin_actor = %(origin_actor)s, origin_at = %(origin_at)s, said_at = %(said_at)s, recorded_at = %(now)s,
-           expires_at = %(expires_at)s, policy_version = %(policy_version)s
+           origin_actor = %(origin_actor)s, origin_at = %(origin_at)s, said_at = %(said_at)s,
+           recorded_at = greatest(%(now)s, recorded_at), expires_at = %(expires_at)s, policy_version = %(policy_version)s
      WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND record_id = %(record_id)s AND key = %(key)s
     RETURNING *
 ), version AS (
@@ -52,8 +71,45 @@ WITH closed AS (
     SELECT tenant_id, subject_key, record_id, version, key, value, %(change)s, origin_class, origin_source,
            origin_ref, origin_actor, origin_at, said_at, recorded_at, recorded_at, policy_version
       FROM head
+), entry AS (
+    INSERT INTO olvido.index_entries (
+        tenant_id, subject_key, record_id, kind, definition, purpose, origin_class, occurred_at, expires_at,
+        language, terms, term_count, embedder, embedding)
+    SELECT tenant_id, subject_key, record_id, 'preference', key, purpose, origin_class, said_at, expires_at,
+           %(language)s, l.terms, olvido.term_count(l.terms), %(embedder)s, %(embedding)s::halfvec
+      FROM head, (SELECT olvido.lex(%(language)s, %(content)s) AS terms OFFSET 0) AS l
+    ON CONFLICT (tenant_id, subject_key, record_id) DO UPDATE SET
+        purpose = excluded.purpose, origin_class = excluded.origin_class, occurred_at = excluded.occurred_at,
+        expires_at = excluded.expires_at, language = excluded.language, terms = excluded.terms,
+        term_count = excluded.term_count, embedder = excluded.embedder, embedding = excluded.embedding
+), due AS (
+    INSERT INTO olvido.due (tenant_id, subject_key, next_due_at)
+    SELECT tenant_id, subject_key, least(expires_at, %(retain_until)s) FROM head
+     WHERE least(expires_at, %(retain_until)s) IS NOT NULL
+    ON CONFLICT (tenant_id, subject_key) DO UPDATE SET next_due_at = excluded.next_due_at
+     WHERE due.next_due_at > excluded.next_due_at
+), audit AS (
+    INSERT INTO olvido.audit_log (
+        tenant_id, audit_id, subject_key, action, kind, record_id, counts, policy_version, at)
+    SELECT tenant_id, %(audit_id)s, subject_key, %(change)s, 'preference', record_id, %(counts)s, policy_version,
+           recorded_at
+      FROM head
 )
 SELECT * FROM head
+
+-- name: restate
+-- The current value of a locked head was said again: the later instant counts.
+WITH version AS (
+    UPDATE olvido.preference_versions SET said_at = %(said_at)s
+     WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND record_id = %(record_id)s
+       AND version = %(version)s
+), entry AS (
+    UPDATE olvido.index_entries SET occurred_at = %(said_at)s
+     WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND record_id = %(record_id)s
+)
+UPDATE olvido.preferences SET said_at = %(said_at)s
+ WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND record_id = %(record_id)s
+RETURNING *
 
 -- name: get
 -- The current value of one key, unless it is expired.

@@ -11,6 +11,9 @@ SELECT 'summaries' FROM olvido.summaries
 UNION ALL
 SELECT 'sessions' FROM olvido.sessions
  WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND record_id = %(record_id)s
+UNION ALL
+SELECT 'session_facts' FROM olvido.session_facts
+ WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND record_id = %(record_id)s
 
 -- name: count_record
 -- Rows that hold or derive from one record, in each relation.
@@ -45,6 +48,12 @@ SELECT 'session_items', count(*) FROM olvido.session_items i
   JOIN olvido.sessions s ON s.tenant_id = i.tenant_id AND s.subject_key = i.subject_key
    AND s.session_id = i.session_id
  WHERE i.tenant_id = %(tenant)s AND i.subject_key = %(subject)s AND s.record_id = %(record_id)s
+UNION ALL
+SELECT 'session_facts', count(*) FROM olvido.session_facts f
+  JOIN olvido.sessions s ON s.tenant_id = f.tenant_id AND s.subject_key = f.subject_key
+   AND s.session_id = f.session_id
+ WHERE f.tenant_id = %(tenant)s AND f.subject_key = %(subject)s
+   AND (f.record_id = %(record_id)s OR s.record_id = %(record_id)s)
 UNION ALL
 SELECT 'messages', count(*) FROM olvido.messages m
   JOIN olvido.sessions s ON s.tenant_id = m.tenant_id AND s.subject_key = m.subject_key
@@ -116,6 +125,11 @@ SELECT record_id FROM olvido.summaries
 -- name: hold_sessions
 -- Hold one session, live or expired, against whoever appends to it.
 SELECT record_id FROM olvido.sessions
+ WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND record_id = %(record_id)s FOR UPDATE
+
+-- name: hold_session_facts
+-- Hold one fact of a session, live or expired.
+SELECT record_id FROM olvido.session_facts
  WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND record_id = %(record_id)s FOR UPDATE
 
 -- name: know_tenant

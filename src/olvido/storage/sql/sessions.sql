@@ -1,9 +1,9 @@
 -- name: open
 -- Begin a session; no row if one by this id is stored already.
 INSERT INTO olvido.sessions (
-    tenant_id, subject_key, session_id, record_id, goal, purpose, message_count, opened_at, expires_at,
+    tenant_id, subject_key, session_id, record_id, goal, purpose, message_count, folded_to, opened_at, expires_at,
     policy_version)
-VALUES (%(tenant)s, %(subject)s, %(session_id)s, %(record_id)s, NULL, %(purpose)s, 0, %(now)s, %(expires_at)s,
+VALUES (%(tenant)s, %(subject)s, %(session_id)s, %(record_id)s, NULL, %(purpose)s, 0, 0, %(now)s, %(expires_at)s,
         %(policy_version)s)
 ON CONFLICT (tenant_id, subject_key, session_id) DO NOTHING
 RETURNING *
@@ -24,6 +24,29 @@ SELECT * FROM olvido.sessions
 SELECT kind, content FROM olvido.session_items
  WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND session_id = %(session_id)s
  ORDER BY kind, position
+
+-- name: facts
+-- Facts of one session, in the order in which they were stored.
+SELECT * FROM olvido.session_facts
+ WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND session_id = %(session_id)s
+ ORDER BY position
+
+-- name: count_facts
+-- How many facts one session has.
+SELECT count(*)::integer AS facts FROM olvido.session_facts
+ WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND session_id = %(session_id)s
+
+-- name: put_fact
+-- Store one fact after the others of its session, whose row is locked.
+INSERT INTO olvido.session_facts (
+    tenant_id, subject_key, session_id, position, record_id, content, messages,
+    origin_class, origin_source, origin_ref, origin_actor, origin_at, recorded_at)
+SELECT %(tenant)s, %(subject)s, %(session_id)s, coalesce(max(position) + 1, 0), %(record_id)s, %(content)s,
+       %(messages)s::integer[], %(origin_class)s, %(origin_source)s, %(origin_ref)s, %(origin_actor)s,
+       %(origin_at)s::timestamptz, %(now)s
+  FROM olvido.session_facts
+ WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND session_id = %(session_id)s
+RETURNING *
 
 -- name: set_goal
 -- Replace the goal.
@@ -48,11 +71,46 @@ WITH taken AS (
      WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND session_id = %(session_id)s
     RETURNING message_count - cardinality(%(contents)s::text[]) AS first
 )
-INSERT INTO olvido.messages (tenant_id, subject_key, session_id, sequence, role, content, recorded_at)
-SELECT %(tenant)s, %(subject)s, %(session_id)s, taken.first + message.position - 1, message.role, message.content,
-       %(now)s
+INSERT INTO olvido.messages (tenant_id, subject_key, session_id, sequence, role, group_id, content, recorded_at)
+SELECT %(tenant)s, %(subject)s, %(session_id)s, taken.first + message.position - 1, message.role, %(group)s::text,
+       message.content, %(now)s
   FROM taken, unnest(%(roles)s::text[], %(contents)s::text[]) WITH ORDINALITY AS message (role, content, position)
 RETURNING *
+
+-- name: group_size
+-- How many messages one group of a session has.
+SELECT count(*)::integer AS messages FROM olvido.messages
+ WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND session_id = %(session_id)s AND group_id = %(group)s
+
+-- name: border
+-- The last place at or before a cut that parts no group: it moves back to the first message of a group that reaches
+-- over it, and again if that parts another one.
+WITH RECURSIVE border (at) AS (
+    SELECT %(cut)s::integer
+    UNION
+    SELECT least(b.at, (
+        SELECT min(first.sequence) FROM olvido.messages late
+          JOIN olvido.messages first
+            ON first.tenant_id = late.tenant_id AND first.subject_key = late.subject_key
+           AND first.session_id = late.session_id AND first.group_id = late.group_id
+         WHERE late.tenant_id = %(tenant)s AND late.subject_key = %(subject)s AND late.session_id = %(session_id)s
+           AND late.sequence >= b.at AND late.group_id IS NOT NULL
+           AND first.tenant_id = %(tenant)s AND first.subject_key = %(subject)s))
+      FROM border b
+)
+SELECT min(at) AS at FROM border
+
+-- name: between
+-- Messages from one sequence number up to, and without, another; oldest first.
+SELECT * FROM olvido.messages
+ WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND session_id = %(session_id)s
+   AND sequence >= %(first)s AND sequence < %(until)s
+ ORDER BY sequence
+
+-- name: fold
+-- Fold the messages before a sequence number: facts stand for them, and they stay readable.
+UPDATE olvido.sessions SET folded_to = %(until)s
+ WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND session_id = %(session_id)s
 
 -- name: messages
 -- Messages of a live session from a sequence number on, oldest first.
@@ -94,6 +152,18 @@ DELETE FROM olvido.session_items i USING olvido.sessions s
  WHERE i.tenant_id = %(tenant)s AND i.subject_key = %(subject)s
    AND s.tenant_id = %(tenant)s AND s.subject_key = %(subject)s
    AND s.record_id = ANY(%(record_ids)s) AND i.session_id = s.session_id
+
+-- name: forget_facts
+-- Delete the facts of some sessions.
+DELETE FROM olvido.session_facts f USING olvido.sessions s
+ WHERE f.tenant_id = %(tenant)s AND f.subject_key = %(subject)s
+   AND s.tenant_id = %(tenant)s AND s.subject_key = %(subject)s
+   AND s.record_id = ANY(%(record_ids)s) AND f.session_id = s.session_id
+
+-- name: forget_fact
+-- Delete some facts.
+DELETE FROM olvido.session_facts
+ WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND record_id = ANY(%(record_ids)s)
 
 -- name: forget
 -- Delete some sessions.

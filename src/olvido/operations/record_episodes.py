@@ -1,0 +1,83 @@
+"""Record many episodes of one person at once: the rules of `record_episode`, in one transaction, all or nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from olvido.domain.records import Episode, NewEpisode, Written
+from olvido.errors import InvalidInput, OlvidoError
+from olvido.operations.environment import Caller, Environment
+from olvido.operations.indexing import prepare_many
+from olvido.operations.record_episode import Report, admit, row_of, store
+from olvido.storage import rows
+from olvido.storage.queries import statements
+
+MAX_EPISODES = 10_000
+
+_SQL = statements("episodes")
+
+
+async def record_episodes(
+    environment: Environment, caller: Caller, episodes: Sequence[NewEpisode]
+) -> tuple[Written[Episode], ...]:
+    """Store all of `episodes` or none, and say of each, in their order, what `record_episode` says.
+
+    episodes: up to 10,000. An event that is stored already, or comes twice, is a no-op with the same body and a
+    conflict with another one. Raises InvalidInput, and as `record_episode` does; a note of the error (PEP 678) says at
+    which place the episode stands.
+    """
+    if len(episodes) > MAX_EPISODES:
+        raise InvalidInput(f"Record at most {MAX_EPISODES} episodes in one call; make several calls of more.")
+    if not episodes:
+        return ()
+    # Off the event loop: a thousand long texts take a while to be looked through for secrets.
+    reports = await asyncio.to_thread(_admit, environment, caller, episodes)
+    await environment.database.pin(caller.life)
+    prepared = await prepare_many(
+        environment, [report.text for report in reports], [report.language for report in reports]
+    )
+    async with environment.database.write(caller.life, inserting=True) as transaction:
+        columns = []
+        for place, (report, ready) in enumerate(zip(reports, prepared, strict=True)):
+            with _At(place):
+                columns.append(row_of(report, ready, transaction.now))
+        found = await transaction.all(
+            _SQL["record_many"],
+            records=rows.json_rows(columns),
+            embeddings=[ready.embedding for ready in prepared],
+            embedder=prepared[0].embedder,
+            policy_version=environment.policy.version,
+        )
+        stored = {row["record_id"]: rows.episode(row) for row in found}
+        written = []
+        for place, (report, ready) in enumerate(zip(reports, prepared, strict=True)):
+            episode = stored.get(report.record_id)
+            changed = episode is not None
+            if episode is None:
+                with _At(place):
+                    episode, changed = await store(environment, transaction, report, ready)
+            written.append(report.written(episode, ready, changed=changed))
+    return tuple(written)
+
+
+def _admit(environment: Environment, caller: Caller, episodes: Sequence[NewEpisode]) -> list[Report]:
+    reports = []
+    for place, episode in enumerate(episodes):
+        with _At(place):
+            reports.append(admit(environment, caller, episode))
+    return reports
+
+
+class _At:
+    """Adds to an error the place, from 0, of the episode that it is about."""
+
+    def __init__(self, place: int) -> None:
+        self._place = place
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, OlvidoError):
+            error.add_note(f"The episode at place {self._place} of this call; nothing of the call was stored.")

@@ -1,0 +1,1280 @@
+-- The schema as the migrations leave it, to be read in one piece. Nothing runs this file: `make schema` writes it.
+-- Leaves are left out: how many there are is the choice of each deployment, and each has the wall of its parent.
+
+CREATE SCHEMA olvido;
+
+ALTER SCHEMA olvido OWNER TO olvido_owner;
+
+CREATE FUNCTION olvido.begin_life(tenant text, external text, minted uuid, at timestamp with time zone) RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+#variable_conflict use_variable
+BEGIN
+    PERFORM set_config('olvido.tenant', tenant, true), set_config('olvido.external', external, true);
+    PERFORM olvido.queue(tenant, false);
+    INSERT INTO olvido.tenants (tenant_id, opened_at) VALUES (tenant, at) ON CONFLICT DO NOTHING;
+    -- The lock makes the row be judged as it is after any concurrent closing has committed.
+    INSERT INTO olvido.subjects (tenant_id, subject_key, external_id, created_at)
+    SELECT t.tenant_id, minted, external, at
+      FROM olvido.tenants t WHERE t.tenant_id = tenant AND t.closed_at IS NULL FOR KEY SHARE
+    ON CONFLICT DO NOTHING;
+    RETURN FOUND;
+END $$;
+
+ALTER FUNCTION olvido.begin_life(tenant text, external text, minted uuid, at timestamp with time zone) OWNER TO olvido_owner;
+
+CREATE FUNCTION olvido.create_leaves(leaves integer) RETURNS integer
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    parent record;
+    leaf text;
+    made integer := 0;
+BEGIN
+    FOR parent IN
+        SELECT c.oid::regclass AS relation, c.relname FROM pg_catalog.pg_class c
+         WHERE c.relnamespace = 'olvido'::regnamespace AND c.relkind = 'p'
+           AND NOT EXISTS (SELECT FROM pg_catalog.pg_inherits i WHERE i.inhparent = c.oid)
+         ORDER BY c.relname
+    LOOP
+        FOR i IN 0 .. leaves - 1 LOOP
+            leaf := format('olvido.%I', parent.relname || '_' || i);
+            EXECUTE format('CREATE TABLE %s PARTITION OF %s FOR VALUES WITH (MODULUS %s, REMAINDER %s)',
+                           leaf, parent.relation, leaves, i);
+            PERFORM olvido.wall(leaf::regclass), olvido.silence(leaf::regclass);
+            made := made + 1;
+        END LOOP;
+    END LOOP;
+    RETURN made;
+END $$;
+
+ALTER FUNCTION olvido.create_leaves(leaves integer) OWNER TO olvido_owner;
+
+CREATE FUNCTION olvido.current_external() RETURNS text
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN NULLIF(current_setting('olvido.external'::text, true), ''::text);
+
+ALTER FUNCTION olvido.current_external() OWNER TO olvido_owner;
+
+CREATE FUNCTION olvido.current_subject() RETURNS uuid
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN (NULLIF(current_setting('olvido.subject'::text, true), ''::text))::uuid;
+
+ALTER FUNCTION olvido.current_subject() OWNER TO olvido_owner;
+
+CREATE FUNCTION olvido.current_tenant() RETURNS text
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN NULLIF(current_setting('olvido.tenant'::text, true), ''::text);
+
+ALTER FUNCTION olvido.current_tenant() OWNER TO olvido_owner;
+
+CREATE FUNCTION olvido.digest(rows text[]) RETURNS text
+    LANGUAGE sql STABLE PARALLEL SAFE
+    AS $$
+    SELECT encode(sha256(convert_to(coalesce(string_agg(r, E'\n' ORDER BY r COLLATE "C"), ''), 'UTF8')), 'hex')
+      FROM unnest(rows) AS r
+$$;
+
+ALTER FUNCTION olvido.digest(rows text[]) OWNER TO olvido_owner;
+
+CREATE FUNCTION olvido.enter_life(tenant text, external text, pinned uuid, lock boolean, OUT subject_key uuid, OUT entered_at timestamp with time zone, OUT over boolean, OUT closed boolean) RETURNS record
+    LANGUAGE plpgsql
+    AS $$
+#variable_conflict use_variable
+BEGIN
+    PERFORM set_config('olvido.tenant', tenant, true), set_config('olvido.external', coalesce(external, ''), true);
+    SELECT t.closed_at IS NOT NULL INTO closed FROM olvido.tenants t WHERE t.tenant_id = tenant;
+    closed := coalesce(closed, false);
+    IF lock THEN
+        PERFORM olvido.queue(pinned::text, false);
+        SELECT s.subject_key INTO subject_key
+          FROM olvido.subjects s WHERE s.tenant_id = tenant AND s.subject_key = pinned FOR KEY SHARE;
+    ELSE
+        SELECT s.subject_key INTO subject_key
+          FROM olvido.subjects s WHERE s.tenant_id = tenant AND s.subject_key = pinned;
+    END IF;
+    over := subject_key IS NULL;
+    PERFORM set_config('olvido.subject', coalesce(pinned::text, ''), true),
+            set_config('plan_cache_mode', 'force_custom_plan', true);
+    entered_at := clock_timestamp();
+END $$;
+
+ALTER FUNCTION olvido.enter_life(tenant text, external text, pinned uuid, lock boolean, OUT subject_key uuid, OUT entered_at timestamp with time zone, OUT over boolean, OUT closed boolean) OWNER TO olvido_owner;
+
+CREATE FUNCTION olvido.enter_scope(tenant text, external text, pinned uuid, lock boolean, OUT subject_key uuid, OUT entered_at timestamp with time zone, OUT over boolean, OUT closed boolean) RETURNS record
+    LANGUAGE plpgsql
+    AS $$
+#variable_conflict use_variable
+BEGIN
+    PERFORM set_config('olvido.tenant', tenant, true), set_config('olvido.external', external, true);
+    SELECT t.closed_at IS NOT NULL INTO closed FROM olvido.tenants t WHERE t.tenant_id = tenant;
+    closed := coalesce(closed, false);
+    SELECT s.subject_key INTO subject_key
+      FROM olvido.subjects s WHERE s.tenant_id = tenant AND s.external_id = external;
+    over := pinned IS NOT NULL AND subject_key IS DISTINCT FROM pinned;
+    IF over THEN
+        subject_key := NULL;
+    ELSIF lock AND subject_key IS NOT NULL THEN
+        PERFORM olvido.queue(subject_key::text, false);
+        PERFORM 1 FROM olvido.subjects s
+          WHERE s.tenant_id = tenant AND s.external_id = external AND s.subject_key = enter_scope.subject_key
+            FOR KEY SHARE;
+        IF NOT FOUND THEN  -- forgotten while this transaction waited for the lock
+            over := true;
+            subject_key := NULL;
+        END IF;
+    END IF;
+    PERFORM set_config('olvido.subject', coalesce(subject_key::text, ''), true),
+            -- A generic plan locks every partition, so that one being rewritten would stall every tenant.
+            set_config('plan_cache_mode', 'force_custom_plan', true);
+    entered_at := clock_timestamp();
+END $$;
+
+ALTER FUNCTION olvido.enter_scope(tenant text, external text, pinned uuid, lock boolean, OUT subject_key uuid, OUT entered_at timestamp with time zone, OUT over boolean, OUT closed boolean) OWNER TO olvido_owner;
+
+CREATE FUNCTION olvido.lex(language text, content text) RETURNS tsvector
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+    SELECT CASE language
+        WHEN 'en' THEN to_tsvector('pg_catalog.english'::regconfig, content)
+                    || to_tsvector('olvido.plain_en'::regconfig, content)
+        WHEN 'es' THEN to_tsvector('pg_catalog.spanish'::regconfig, content)
+                    || to_tsvector('olvido.folded_es'::regconfig, content)
+                    || to_tsvector('olvido.plain_es'::regconfig, content)
+        WHEN 'pt' THEN to_tsvector('pg_catalog.portuguese'::regconfig, content)
+                    || to_tsvector('olvido.folded_pt'::regconfig, content)
+                    || to_tsvector('olvido.plain_pt'::regconfig, content)
+        ELSE to_tsvector('olvido.plain'::regconfig, content)
+    END
+$$;
+
+ALTER FUNCTION olvido.lex(language text, content text) OWNER TO olvido_owner;
+
+CREATE FUNCTION olvido.queue(scope_key text, alone boolean) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF alone THEN
+        PERFORM pg_advisory_xact_lock(hashtextextended(scope_key, 0));
+    ELSE
+        PERFORM pg_advisory_xact_lock_shared(hashtextextended(scope_key, 0));
+    END IF;
+END $$;
+
+ALTER FUNCTION olvido.queue(scope_key text, alone boolean) OWNER TO olvido_owner;
+
+CREATE FUNCTION olvido.silence(relation regclass) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    attribute name;
+BEGIN
+    FOR attribute IN
+        SELECT a.attname FROM pg_catalog.pg_attribute a
+         WHERE a.attrelid = relation AND a.attnum > 0 AND NOT a.attisdropped
+           AND a.atttypid NOT IN ('timestamptz'::regtype, 'integer'::regtype, 'boolean'::regtype)
+    LOOP
+        EXECUTE format('ALTER TABLE ONLY %s ALTER COLUMN %I SET STATISTICS 0', relation, attribute);
+    END LOOP;
+END $$;
+
+ALTER FUNCTION olvido.silence(relation regclass) OWNER TO olvido_owner;
+
+CREATE FUNCTION olvido.term_count(terms tsvector) RETURNS integer
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+    SELECT coalesce(sum(cardinality(t.positions)), 0)::integer FROM unnest(terms) AS t
+$$;
+
+ALTER FUNCTION olvido.term_count(terms tsvector) OWNER TO olvido_owner;
+
+CREATE FUNCTION olvido.wall(relation regclass) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    EXECUTE format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY', relation);
+    EXECUTE format('ALTER TABLE %s FORCE ROW LEVEL SECURITY', relation);
+    EXECUTE format(
+        'CREATE POLICY scope ON %s TO olvido_app, olvido_worker '
+        'USING (tenant_id = olvido.current_tenant() AND subject_key = olvido.current_subject()) '
+        'WITH CHECK (tenant_id = olvido.current_tenant() AND subject_key = olvido.current_subject())', relation);
+END $$;
+
+ALTER FUNCTION olvido.wall(relation regclass) OWNER TO olvido_owner;
+
+CREATE TEXT SEARCH DICTIONARY olvido.words (
+    TEMPLATE = pg_catalog.simple );
+
+ALTER TEXT SEARCH DICTIONARY olvido.words OWNER TO olvido_owner;
+
+CREATE TEXT SEARCH DICTIONARY olvido.words_en (
+    TEMPLATE = pg_catalog.simple,
+    stopwords = 'english' );
+
+ALTER TEXT SEARCH DICTIONARY olvido.words_en OWNER TO olvido_owner;
+
+CREATE TEXT SEARCH DICTIONARY olvido.words_es (
+    TEMPLATE = pg_catalog.simple,
+    stopwords = 'spanish' );
+
+ALTER TEXT SEARCH DICTIONARY olvido.words_es OWNER TO olvido_owner;
+
+CREATE TEXT SEARCH DICTIONARY olvido.words_pt (
+    TEMPLATE = pg_catalog.simple,
+    stopwords = 'portuguese' );
+
+ALTER TEXT SEARCH DICTIONARY olvido.words_pt OWNER TO olvido_owner;
+
+CREATE TEXT SEARCH CONFIGURATION olvido.folded_es (
+    PARSER = pg_catalog."default" );
+
+ALTER TEXT SEARCH CONFIGURATION olvido.folded_es
+    ADD MAPPING FOR asciiword WITH spanish_stem;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.folded_es
+    ADD MAPPING FOR word WITH public.unaccent, spanish_stem;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.folded_es
+    ADD MAPPING FOR numword WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.folded_es
+    ADD MAPPING FOR email WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.folded_es
+    ADD MAPPING FOR url WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.folded_es
+    ADD MAPPING FOR host WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.folded_es
+    ADD MAPPING FOR sfloat WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.folded_es
+    ADD MAPPING FOR version WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.folded_es
+    ADD MAPPING FOR hword_numpart WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.folded_es
+    ADD MAPPING FOR hword_part WITH public.unaccent, spanish_stem;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.folded_es
+    ADD MAPPING FOR hword_asciipart WITH spanish_stem;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.folded_es
+    ADD MAPPING FOR numhword WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.folded_es
+    ADD MAPPING FOR asciihword WITH spanish_stem;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.folded_es
+    ADD MAPPING FOR hword WITH public.unaccent, spanish_stem;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.folded_es
+    ADD MAPPING FOR url_path WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.folded_es
+    ADD MAPPING FOR file WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.folded_es
+    ADD MAPPING FOR "float" WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.folded_es
+    ADD MAPPING FOR "int" WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.folded_es
+    ADD MAPPING FOR uint WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.folded_es OWNER TO olvido_owner;
+
+CREATE TEXT SEARCH CONFIGURATION olvido.folded_pt (
+    PARSER = pg_catalog."default" );
+
+ALTER TEXT SEARCH CONFIGURATION olvido.folded_pt
+    ADD MAPPING FOR asciiword WITH portuguese_stem;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.folded_pt
+    ADD MAPPING FOR word WITH public.unaccent, portuguese_stem;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.folded_pt
+    ADD MAPPING FOR numword WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.folded_pt
+    ADD MAPPING FOR email WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.folded_pt
+    ADD MAPPING FOR url WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.folded_pt
+    ADD MAPPING FOR host WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.folded_pt
+    ADD MAPPING FOR sfloat WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.folded_pt
+    ADD MAPPING FOR version WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.folded_pt
+    ADD MAPPING FOR hword_numpart WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.folded_pt
+    ADD MAPPING FOR hword_part WITH public.unaccent, portuguese_stem;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.folded_pt
+    ADD MAPPING FOR hword_asciipart WITH portuguese_stem;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.folded_pt
+    ADD MAPPING FOR numhword WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.folded_pt
+    ADD MAPPING FOR asciihword WITH portuguese_stem;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.folded_pt
+    ADD MAPPING FOR hword WITH public.unaccent, portuguese_stem;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.folded_pt
+    ADD MAPPING FOR url_path WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.folded_pt
+    ADD MAPPING FOR file WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.folded_pt
+    ADD MAPPING FOR "float" WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.folded_pt
+    ADD MAPPING FOR "int" WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.folded_pt
+    ADD MAPPING FOR uint WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.folded_pt OWNER TO olvido_owner;
+
+CREATE TEXT SEARCH CONFIGURATION olvido.plain (
+    PARSER = pg_catalog."default" );
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain
+    ADD MAPPING FOR asciiword WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain
+    ADD MAPPING FOR word WITH public.unaccent, olvido.words;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain
+    ADD MAPPING FOR numword WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain
+    ADD MAPPING FOR email WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain
+    ADD MAPPING FOR url WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain
+    ADD MAPPING FOR host WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain
+    ADD MAPPING FOR sfloat WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain
+    ADD MAPPING FOR version WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain
+    ADD MAPPING FOR hword_numpart WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain
+    ADD MAPPING FOR hword_part WITH public.unaccent, olvido.words;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain
+    ADD MAPPING FOR hword_asciipart WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain
+    ADD MAPPING FOR numhword WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain
+    ADD MAPPING FOR asciihword WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain
+    ADD MAPPING FOR hword WITH public.unaccent, olvido.words;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain
+    ADD MAPPING FOR url_path WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain
+    ADD MAPPING FOR file WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain
+    ADD MAPPING FOR "float" WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain
+    ADD MAPPING FOR "int" WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain
+    ADD MAPPING FOR uint WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain OWNER TO olvido_owner;
+
+CREATE TEXT SEARCH CONFIGURATION olvido.plain_en (
+    PARSER = pg_catalog."default" );
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain_en
+    ADD MAPPING FOR asciiword WITH public.unaccent, olvido.words_en;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain_en
+    ADD MAPPING FOR word WITH public.unaccent, olvido.words_en;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain_en
+    ADD MAPPING FOR numword WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain_en
+    ADD MAPPING FOR email WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain_en
+    ADD MAPPING FOR url WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain_en
+    ADD MAPPING FOR host WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain_en
+    ADD MAPPING FOR sfloat WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain_en
+    ADD MAPPING FOR version WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain_en
+    ADD MAPPING FOR hword_numpart WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain_en
+    ADD MAPPING FOR hword_part WITH public.unaccent, olvido.words_en;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain_en
+    ADD MAPPING FOR hword_asciipart WITH public.unaccent, olvido.words_en;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain_en
+    ADD MAPPING FOR numhword WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain_en
+    ADD MAPPING FOR asciihword WITH public.unaccent, olvido.words_en;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain_en
+    ADD MAPPING FOR hword WITH public.unaccent, olvido.words_en;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain_en
+    ADD MAPPING FOR url_path WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain_en
+    ADD MAPPING FOR file WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain_en
+    ADD MAPPING FOR "float" WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain_en
+    ADD MAPPING FOR "int" WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain_en
+    ADD MAPPING FOR uint WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain_en OWNER TO olvido_owner;
+
+CREATE TEXT SEARCH CONFIGURATION olvido.plain_es (
+    PARSER = pg_catalog."default" );
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain_es
+    ADD MAPPING FOR asciiword WITH public.unaccent, olvido.words_es;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain_es
+    ADD MAPPING FOR word WITH public.unaccent, olvido.words_es;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain_es
+    ADD MAPPING FOR numword WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain_es
+    ADD MAPPING FOR email WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain_es
+    ADD MAPPING FOR url WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain_es
+    ADD MAPPING FOR host WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain_es
+    ADD MAPPING FOR sfloat WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain_es
+    ADD MAPPING FOR version WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain_es
+    ADD MAPPING FOR hword_numpart WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain_es
+    ADD MAPPING FOR hword_part WITH public.unaccent, olvido.words_es;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain_es
+    ADD MAPPING FOR hword_asciipart WITH public.unaccent, olvido.words_es;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain_es
+    ADD MAPPING FOR numhword WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain_es
+    ADD MAPPING FOR asciihword WITH public.unaccent, olvido.words_es;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain_es
+    ADD MAPPING FOR hword WITH public.unaccent, olvido.words_es;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain_es
+    ADD MAPPING FOR url_path WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain_es
+    ADD MAPPING FOR file WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain_es
+    ADD MAPPING FOR "float" WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain_es
+    ADD MAPPING FOR "int" WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain_es
+    ADD MAPPING FOR uint WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain_es OWNER TO olvido_owner;
+
+CREATE TEXT SEARCH CONFIGURATION olvido.plain_pt (
+    PARSER = pg_catalog."default" );
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain_pt
+    ADD MAPPING FOR asciiword WITH public.unaccent, olvido.words_pt;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain_pt
+    ADD MAPPING FOR word WITH public.unaccent, olvido.words_pt;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain_pt
+    ADD MAPPING FOR numword WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain_pt
+    ADD MAPPING FOR email WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain_pt
+    ADD MAPPING FOR url WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain_pt
+    ADD MAPPING FOR host WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain_pt
+    ADD MAPPING FOR sfloat WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain_pt
+    ADD MAPPING FOR version WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain_pt
+    ADD MAPPING FOR hword_numpart WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain_pt
+    ADD MAPPING FOR hword_part WITH public.unaccent, olvido.words_pt;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain_pt
+    ADD MAPPING FOR hword_asciipart WITH public.unaccent, olvido.words_pt;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain_pt
+    ADD MAPPING FOR numhword WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain_pt
+    ADD MAPPING FOR asciihword WITH public.unaccent, olvido.words_pt;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain_pt
+    ADD MAPPING FOR hword WITH public.unaccent, olvido.words_pt;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain_pt
+    ADD MAPPING FOR url_path WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain_pt
+    ADD MAPPING FOR file WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain_pt
+    ADD MAPPING FOR "float" WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain_pt
+    ADD MAPPING FOR "int" WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain_pt
+    ADD MAPPING FOR uint WITH simple;
+
+ALTER TEXT SEARCH CONFIGURATION olvido.plain_pt OWNER TO olvido_owner;
+
+CREATE TABLE olvido.audit_log (
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    audit_id uuid NOT NULL,
+    subject_key uuid,
+    action text NOT NULL,
+    kind text NOT NULL,
+    record_id uuid,
+    counts jsonb NOT NULL,
+    policy_version text NOT NULL,
+    at timestamp with time zone NOT NULL,
+    CONSTRAINT audit_log_action_check CHECK ((action ~ '^[a-z_]+$'::text)),
+    CONSTRAINT audit_log_kind_check CHECK ((kind ~ '^[a-z_]+$'::text)),
+    CONSTRAINT audit_log_tenant_id_check CHECK ((tenant_id <> ''::text))
+);
+ALTER TABLE ONLY olvido.audit_log ALTER COLUMN tenant_id SET STATISTICS 0;
+ALTER TABLE ONLY olvido.audit_log ALTER COLUMN audit_id SET STATISTICS 0;
+ALTER TABLE ONLY olvido.audit_log ALTER COLUMN subject_key SET STATISTICS 0;
+ALTER TABLE ONLY olvido.audit_log ALTER COLUMN action SET STATISTICS 0;
+ALTER TABLE ONLY olvido.audit_log ALTER COLUMN kind SET STATISTICS 0;
+ALTER TABLE ONLY olvido.audit_log ALTER COLUMN record_id SET STATISTICS 0;
+ALTER TABLE ONLY olvido.audit_log ALTER COLUMN counts SET STATISTICS 0;
+ALTER TABLE ONLY olvido.audit_log ALTER COLUMN policy_version SET STATISTICS 0;
+
+ALTER TABLE ONLY olvido.audit_log FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE olvido.audit_log OWNER TO olvido_owner;
+
+CREATE TABLE olvido.due (
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    subject_key uuid NOT NULL,
+    next_due_at timestamp with time zone NOT NULL
+);
+ALTER TABLE ONLY olvido.due ALTER COLUMN tenant_id SET STATISTICS 0;
+ALTER TABLE ONLY olvido.due ALTER COLUMN subject_key SET STATISTICS 0;
+
+ALTER TABLE ONLY olvido.due FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE olvido.due OWNER TO olvido_owner;
+
+CREATE TABLE olvido.episodes (
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    subject_key uuid NOT NULL,
+    record_id uuid NOT NULL,
+    definition text NOT NULL,
+    event_id text NOT NULL COLLATE pg_catalog."C",
+    case_id text COLLATE pg_catalog."C",
+    status text,
+    fields jsonb NOT NULL,
+    language text NOT NULL,
+    purpose text NOT NULL,
+    untrusted boolean NOT NULL,
+    origin_class text NOT NULL,
+    origin_source text NOT NULL,
+    origin_ref text,
+    origin_actor text,
+    origin_at timestamp with time zone,
+    occurred_at timestamp with time zone NOT NULL,
+    recorded_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone,
+    policy_version text NOT NULL,
+    CONSTRAINT episodes_event_id_check CHECK ((event_id <> ''::text)),
+    CONSTRAINT episodes_language_check CHECK ((language = ANY (ARRAY['en'::text, 'es'::text, 'pt'::text, 'other'::text]))),
+    CONSTRAINT episodes_origin_class_check CHECK ((origin_class = ANY (ARRAY['declared'::text, 'observed'::text, 'inferred'::text])))
+)
+PARTITION BY HASH (tenant_id);
+ALTER TABLE ONLY olvido.episodes ALTER COLUMN tenant_id SET STATISTICS 0;
+ALTER TABLE ONLY olvido.episodes ALTER COLUMN subject_key SET STATISTICS 0;
+ALTER TABLE ONLY olvido.episodes ALTER COLUMN record_id SET STATISTICS 0;
+ALTER TABLE ONLY olvido.episodes ALTER COLUMN definition SET STATISTICS 0;
+ALTER TABLE ONLY olvido.episodes ALTER COLUMN event_id SET STATISTICS 0;
+ALTER TABLE ONLY olvido.episodes ALTER COLUMN case_id SET STATISTICS 0;
+ALTER TABLE ONLY olvido.episodes ALTER COLUMN status SET STATISTICS 0;
+ALTER TABLE ONLY olvido.episodes ALTER COLUMN fields SET STATISTICS 0;
+ALTER TABLE ONLY olvido.episodes ALTER COLUMN language SET STATISTICS 0;
+ALTER TABLE ONLY olvido.episodes ALTER COLUMN purpose SET STATISTICS 0;
+ALTER TABLE ONLY olvido.episodes ALTER COLUMN origin_class SET STATISTICS 0;
+ALTER TABLE ONLY olvido.episodes ALTER COLUMN origin_source SET STATISTICS 0;
+ALTER TABLE ONLY olvido.episodes ALTER COLUMN origin_ref SET STATISTICS 0;
+ALTER TABLE ONLY olvido.episodes ALTER COLUMN origin_actor SET STATISTICS 0;
+ALTER TABLE ONLY olvido.episodes ALTER COLUMN policy_version SET STATISTICS 0;
+
+ALTER TABLE ONLY olvido.episodes FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE olvido.episodes OWNER TO olvido_owner;
+
+CREATE TABLE olvido.index_entries (
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    subject_key uuid NOT NULL,
+    record_id uuid NOT NULL,
+    kind text NOT NULL,
+    definition text NOT NULL,
+    purpose text NOT NULL,
+    case_id text COLLATE pg_catalog."C",
+    status text,
+    origin_class text NOT NULL,
+    occurred_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone,
+    language text NOT NULL,
+    terms tsvector NOT NULL,
+    term_count integer NOT NULL,
+    embedder text,
+    embedding public.halfvec,
+    CONSTRAINT index_entries_check CHECK (((embedder IS NULL) = (embedding IS NULL))),
+    CONSTRAINT index_entries_kind_check CHECK ((kind = ANY (ARRAY['preference'::text, 'episode'::text]))),
+    CONSTRAINT index_entries_language_check CHECK ((language = ANY (ARRAY['en'::text, 'es'::text, 'pt'::text, 'other'::text]))),
+    CONSTRAINT index_entries_term_count_check CHECK ((term_count >= 0))
+)
+PARTITION BY HASH (tenant_id);
+ALTER TABLE ONLY olvido.index_entries ALTER COLUMN tenant_id SET STATISTICS 0;
+ALTER TABLE ONLY olvido.index_entries ALTER COLUMN subject_key SET STATISTICS 0;
+ALTER TABLE ONLY olvido.index_entries ALTER COLUMN record_id SET STATISTICS 0;
+ALTER TABLE ONLY olvido.index_entries ALTER COLUMN kind SET STATISTICS 0;
+ALTER TABLE ONLY olvido.index_entries ALTER COLUMN definition SET STATISTICS 0;
+ALTER TABLE ONLY olvido.index_entries ALTER COLUMN purpose SET STATISTICS 0;
+ALTER TABLE ONLY olvido.index_entries ALTER COLUMN case_id SET STATISTICS 0;
+ALTER TABLE ONLY olvido.index_entries ALTER COLUMN status SET STATISTICS 0;
+ALTER TABLE ONLY olvido.index_entries ALTER COLUMN origin_class SET STATISTICS 0;
+ALTER TABLE ONLY olvido.index_entries ALTER COLUMN language SET STATISTICS 0;
+ALTER TABLE ONLY olvido.index_entries ALTER COLUMN terms SET STATISTICS 0;
+ALTER TABLE ONLY olvido.index_entries ALTER COLUMN embedder SET STATISTICS 0;
+ALTER TABLE ONLY olvido.index_entries ALTER COLUMN embedding SET STATISTICS 0;
+ALTER TABLE ONLY olvido.index_entries ALTER COLUMN embedding SET STORAGE PLAIN;
+
+ALTER TABLE ONLY olvido.index_entries FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE olvido.index_entries OWNER TO olvido_owner;
+
+CREATE TABLE olvido.messages (
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    subject_key uuid NOT NULL,
+    session_id text NOT NULL COLLATE pg_catalog."C",
+    sequence integer NOT NULL,
+    role text NOT NULL,
+    content text NOT NULL,
+    recorded_at timestamp with time zone NOT NULL,
+    group_id text COLLATE pg_catalog."C",
+    CONSTRAINT messages_group_id_check CHECK ((group_id <> ''::text)),
+    CONSTRAINT messages_role_check CHECK ((role = ANY (ARRAY['user'::text, 'assistant'::text, 'tool'::text, 'system'::text]))),
+    CONSTRAINT messages_sequence_check CHECK ((sequence >= 0))
+)
+PARTITION BY HASH (tenant_id);
+ALTER TABLE ONLY olvido.messages ALTER COLUMN tenant_id SET STATISTICS 0;
+ALTER TABLE ONLY olvido.messages ALTER COLUMN subject_key SET STATISTICS 0;
+ALTER TABLE ONLY olvido.messages ALTER COLUMN session_id SET STATISTICS 0;
+ALTER TABLE ONLY olvido.messages ALTER COLUMN role SET STATISTICS 0;
+ALTER TABLE ONLY olvido.messages ALTER COLUMN content SET STATISTICS 0;
+ALTER TABLE ONLY olvido.messages ALTER COLUMN group_id SET STATISTICS 0;
+
+ALTER TABLE ONLY olvido.messages FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE olvido.messages OWNER TO olvido_owner;
+
+CREATE TABLE olvido.preference_versions (
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    subject_key uuid NOT NULL,
+    record_id uuid NOT NULL,
+    version integer NOT NULL,
+    key text NOT NULL COLLATE pg_catalog."C",
+    value jsonb NOT NULL,
+    change text NOT NULL,
+    origin_class text NOT NULL,
+    origin_source text NOT NULL,
+    origin_ref text,
+    origin_actor text,
+    origin_at timestamp with time zone,
+    said_at timestamp with time zone NOT NULL,
+    recorded_at timestamp with time zone NOT NULL,
+    valid_from timestamp with time zone NOT NULL,
+    valid_to timestamp with time zone,
+    retain_until timestamp with time zone,
+    policy_version text NOT NULL,
+    CONSTRAINT preference_versions_change_check CHECK ((change = ANY (ARRAY['set'::text, 'corrected'::text, 'reopened'::text]))),
+    CONSTRAINT preference_versions_origin_class_check CHECK ((origin_class = ANY (ARRAY['declared'::text, 'observed'::text, 'inferred'::text]))),
+    CONSTRAINT preference_versions_version_check CHECK ((version > 0))
+);
+ALTER TABLE ONLY olvido.preference_versions ALTER COLUMN tenant_id SET STATISTICS 0;
+ALTER TABLE ONLY olvido.preference_versions ALTER COLUMN subject_key SET STATISTICS 0;
+ALTER TABLE ONLY olvido.preference_versions ALTER COLUMN record_id SET STATISTICS 0;
+ALTER TABLE ONLY olvido.preference_versions ALTER COLUMN key SET STATISTICS 0;
+ALTER TABLE ONLY olvido.preference_versions ALTER COLUMN value SET STATISTICS 0;
+ALTER TABLE ONLY olvido.preference_versions ALTER COLUMN change SET STATISTICS 0;
+ALTER TABLE ONLY olvido.preference_versions ALTER COLUMN origin_class SET STATISTICS 0;
+ALTER TABLE ONLY olvido.preference_versions ALTER COLUMN origin_source SET STATISTICS 0;
+ALTER TABLE ONLY olvido.preference_versions ALTER COLUMN origin_ref SET STATISTICS 0;
+ALTER TABLE ONLY olvido.preference_versions ALTER COLUMN origin_actor SET STATISTICS 0;
+ALTER TABLE ONLY olvido.preference_versions ALTER COLUMN policy_version SET STATISTICS 0;
+
+ALTER TABLE ONLY olvido.preference_versions FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE olvido.preference_versions OWNER TO olvido_owner;
+
+CREATE TABLE olvido.preferences (
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    subject_key uuid NOT NULL,
+    key text NOT NULL COLLATE pg_catalog."C",
+    record_id uuid NOT NULL,
+    version integer NOT NULL,
+    value jsonb NOT NULL,
+    purpose text NOT NULL,
+    origin_class text NOT NULL,
+    origin_source text NOT NULL,
+    origin_ref text,
+    origin_actor text,
+    origin_at timestamp with time zone,
+    said_at timestamp with time zone NOT NULL,
+    recorded_at timestamp with time zone NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone,
+    policy_version text NOT NULL,
+    CONSTRAINT preferences_key_check CHECK ((key <> ''::text)),
+    CONSTRAINT preferences_origin_class_check CHECK ((origin_class = ANY (ARRAY['declared'::text, 'observed'::text, 'inferred'::text]))),
+    CONSTRAINT preferences_version_check CHECK ((version > 0))
+);
+ALTER TABLE ONLY olvido.preferences ALTER COLUMN tenant_id SET STATISTICS 0;
+ALTER TABLE ONLY olvido.preferences ALTER COLUMN subject_key SET STATISTICS 0;
+ALTER TABLE ONLY olvido.preferences ALTER COLUMN key SET STATISTICS 0;
+ALTER TABLE ONLY olvido.preferences ALTER COLUMN record_id SET STATISTICS 0;
+ALTER TABLE ONLY olvido.preferences ALTER COLUMN value SET STATISTICS 0;
+ALTER TABLE ONLY olvido.preferences ALTER COLUMN purpose SET STATISTICS 0;
+ALTER TABLE ONLY olvido.preferences ALTER COLUMN origin_class SET STATISTICS 0;
+ALTER TABLE ONLY olvido.preferences ALTER COLUMN origin_source SET STATISTICS 0;
+ALTER TABLE ONLY olvido.preferences ALTER COLUMN origin_ref SET STATISTICS 0;
+ALTER TABLE ONLY olvido.preferences ALTER COLUMN origin_actor SET STATISTICS 0;
+ALTER TABLE ONLY olvido.preferences ALTER COLUMN policy_version SET STATISTICS 0;
+
+ALTER TABLE ONLY olvido.preferences FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE olvido.preferences OWNER TO olvido_owner;
+
+CREATE TABLE olvido.schema_version (
+    version integer NOT NULL,
+    name text NOT NULL,
+    checksum text NOT NULL,
+    applied_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
+ALTER TABLE ONLY olvido.schema_version FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE olvido.schema_version OWNER TO olvido_owner;
+
+CREATE TABLE olvido.session_facts (
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    subject_key uuid NOT NULL,
+    session_id text NOT NULL COLLATE pg_catalog."C",
+    "position" integer NOT NULL,
+    record_id uuid NOT NULL,
+    content text NOT NULL,
+    messages integer[] NOT NULL,
+    origin_class text NOT NULL,
+    origin_source text NOT NULL,
+    origin_ref text,
+    origin_actor text,
+    origin_at timestamp with time zone,
+    recorded_at timestamp with time zone NOT NULL,
+    CONSTRAINT session_facts_origin_class_check CHECK ((origin_class = ANY (ARRAY['declared'::text, 'observed'::text, 'inferred'::text]))),
+    CONSTRAINT session_facts_position_check CHECK (("position" >= 0))
+);
+ALTER TABLE ONLY olvido.session_facts ALTER COLUMN tenant_id SET STATISTICS 0;
+ALTER TABLE ONLY olvido.session_facts ALTER COLUMN subject_key SET STATISTICS 0;
+ALTER TABLE ONLY olvido.session_facts ALTER COLUMN session_id SET STATISTICS 0;
+ALTER TABLE ONLY olvido.session_facts ALTER COLUMN record_id SET STATISTICS 0;
+ALTER TABLE ONLY olvido.session_facts ALTER COLUMN content SET STATISTICS 0;
+ALTER TABLE ONLY olvido.session_facts ALTER COLUMN messages SET STATISTICS 0;
+ALTER TABLE ONLY olvido.session_facts ALTER COLUMN origin_class SET STATISTICS 0;
+ALTER TABLE ONLY olvido.session_facts ALTER COLUMN origin_source SET STATISTICS 0;
+ALTER TABLE ONLY olvido.session_facts ALTER COLUMN origin_ref SET STATISTICS 0;
+ALTER TABLE ONLY olvido.session_facts ALTER COLUMN origin_actor SET STATISTICS 0;
+
+ALTER TABLE ONLY olvido.session_facts FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE olvido.session_facts OWNER TO olvido_owner;
+
+CREATE TABLE olvido.session_items (
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    subject_key uuid NOT NULL,
+    session_id text NOT NULL COLLATE pg_catalog."C",
+    kind text NOT NULL,
+    "position" integer NOT NULL,
+    content text NOT NULL,
+    recorded_at timestamp with time zone NOT NULL,
+    CONSTRAINT session_items_kind_check CHECK ((kind = ANY (ARRAY['decision'::text, 'constraint'::text, 'pending'::text]))),
+    CONSTRAINT session_items_position_check CHECK (("position" >= 0))
+);
+ALTER TABLE ONLY olvido.session_items ALTER COLUMN tenant_id SET STATISTICS 0;
+ALTER TABLE ONLY olvido.session_items ALTER COLUMN subject_key SET STATISTICS 0;
+ALTER TABLE ONLY olvido.session_items ALTER COLUMN session_id SET STATISTICS 0;
+ALTER TABLE ONLY olvido.session_items ALTER COLUMN kind SET STATISTICS 0;
+ALTER TABLE ONLY olvido.session_items ALTER COLUMN content SET STATISTICS 0;
+
+ALTER TABLE ONLY olvido.session_items FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE olvido.session_items OWNER TO olvido_owner;
+
+CREATE TABLE olvido.sessions (
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    subject_key uuid NOT NULL,
+    session_id text NOT NULL COLLATE pg_catalog."C",
+    record_id uuid NOT NULL,
+    goal text,
+    purpose text NOT NULL,
+    message_count integer NOT NULL,
+    opened_at timestamp with time zone NOT NULL,
+    closed_at timestamp with time zone,
+    expires_at timestamp with time zone NOT NULL,
+    policy_version text NOT NULL,
+    folded_to integer NOT NULL,
+    CONSTRAINT sessions_check CHECK (((folded_to >= 0) AND (folded_to <= message_count))),
+    CONSTRAINT sessions_message_count_check CHECK ((message_count >= 0)),
+    CONSTRAINT sessions_session_id_check CHECK ((session_id <> ''::text))
+);
+ALTER TABLE ONLY olvido.sessions ALTER COLUMN tenant_id SET STATISTICS 0;
+ALTER TABLE ONLY olvido.sessions ALTER COLUMN subject_key SET STATISTICS 0;
+ALTER TABLE ONLY olvido.sessions ALTER COLUMN session_id SET STATISTICS 0;
+ALTER TABLE ONLY olvido.sessions ALTER COLUMN record_id SET STATISTICS 0;
+ALTER TABLE ONLY olvido.sessions ALTER COLUMN goal SET STATISTICS 0;
+ALTER TABLE ONLY olvido.sessions ALTER COLUMN purpose SET STATISTICS 0;
+ALTER TABLE ONLY olvido.sessions ALTER COLUMN policy_version SET STATISTICS 0;
+
+ALTER TABLE ONLY olvido.sessions FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE olvido.sessions OWNER TO olvido_owner;
+
+CREATE TABLE olvido.subjects (
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    subject_key uuid NOT NULL,
+    external_id text NOT NULL COLLATE pg_catalog."C",
+    created_at timestamp with time zone NOT NULL,
+    CONSTRAINT subjects_external_id_check CHECK (((external_id <> ''::text) AND (octet_length(external_id) <= 200)))
+);
+ALTER TABLE ONLY olvido.subjects ALTER COLUMN tenant_id SET STATISTICS 0;
+ALTER TABLE ONLY olvido.subjects ALTER COLUMN subject_key SET STATISTICS 0;
+ALTER TABLE ONLY olvido.subjects ALTER COLUMN external_id SET STATISTICS 0;
+
+ALTER TABLE ONLY olvido.subjects FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE olvido.subjects OWNER TO olvido_owner;
+
+CREATE TABLE olvido.summaries (
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    subject_key uuid NOT NULL,
+    record_id uuid NOT NULL,
+    definition text NOT NULL,
+    case_id text NOT NULL COLLATE pg_catalog."C",
+    origin_class text NOT NULL,
+    expires_at timestamp with time zone,
+    built_at timestamp with time zone NOT NULL,
+    CONSTRAINT summaries_case_id_check CHECK ((case_id <> ''::text)),
+    CONSTRAINT summaries_origin_class_check CHECK ((origin_class = ANY (ARRAY['declared'::text, 'observed'::text, 'inferred'::text])))
+);
+ALTER TABLE ONLY olvido.summaries ALTER COLUMN tenant_id SET STATISTICS 0;
+ALTER TABLE ONLY olvido.summaries ALTER COLUMN subject_key SET STATISTICS 0;
+ALTER TABLE ONLY olvido.summaries ALTER COLUMN record_id SET STATISTICS 0;
+ALTER TABLE ONLY olvido.summaries ALTER COLUMN definition SET STATISTICS 0;
+ALTER TABLE ONLY olvido.summaries ALTER COLUMN case_id SET STATISTICS 0;
+ALTER TABLE ONLY olvido.summaries ALTER COLUMN origin_class SET STATISTICS 0;
+
+ALTER TABLE ONLY olvido.summaries FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE olvido.summaries OWNER TO olvido_owner;
+
+CREATE TABLE olvido.summary_sources (
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    subject_key uuid NOT NULL,
+    summary_id uuid NOT NULL,
+    episode_id uuid NOT NULL
+);
+ALTER TABLE ONLY olvido.summary_sources ALTER COLUMN tenant_id SET STATISTICS 0;
+ALTER TABLE ONLY olvido.summary_sources ALTER COLUMN subject_key SET STATISTICS 0;
+ALTER TABLE ONLY olvido.summary_sources ALTER COLUMN summary_id SET STATISTICS 0;
+ALTER TABLE ONLY olvido.summary_sources ALTER COLUMN episode_id SET STATISTICS 0;
+
+ALTER TABLE ONLY olvido.summary_sources FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE olvido.summary_sources OWNER TO olvido_owner;
+
+CREATE TABLE olvido.tenants (
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    opened_at timestamp with time zone NOT NULL,
+    closed_at timestamp with time zone,
+    CONSTRAINT tenants_tenant_id_check CHECK (((tenant_id <> ''::text) AND (octet_length(tenant_id) <= 200)))
+);
+ALTER TABLE ONLY olvido.tenants ALTER COLUMN tenant_id SET STATISTICS 0;
+
+ALTER TABLE ONLY olvido.tenants FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE olvido.tenants OWNER TO olvido_owner;
+
+ALTER TABLE ONLY olvido.audit_log
+    ADD CONSTRAINT audit_log_pkey PRIMARY KEY (tenant_id, audit_id);
+
+ALTER TABLE ONLY olvido.due
+    ADD CONSTRAINT due_pkey PRIMARY KEY (tenant_id, subject_key);
+
+ALTER TABLE ONLY olvido.episodes
+    ADD CONSTRAINT episodes_pkey PRIMARY KEY (tenant_id, subject_key, record_id);
+
+ALTER TABLE ONLY olvido.episodes
+    ADD CONSTRAINT episodes_tenant_id_subject_key_definition_event_id_key UNIQUE (tenant_id, subject_key, definition, event_id);
+
+ALTER TABLE ONLY olvido.index_entries
+    ADD CONSTRAINT index_entries_pkey PRIMARY KEY (tenant_id, subject_key, record_id);
+
+ALTER TABLE ONLY olvido.messages
+    ADD CONSTRAINT messages_pkey PRIMARY KEY (tenant_id, subject_key, session_id, sequence);
+
+ALTER TABLE ONLY olvido.preference_versions
+    ADD CONSTRAINT preference_versions_pkey PRIMARY KEY (tenant_id, subject_key, record_id, version);
+
+ALTER TABLE ONLY olvido.preferences
+    ADD CONSTRAINT preferences_pkey PRIMARY KEY (tenant_id, subject_key, key);
+
+ALTER TABLE ONLY olvido.schema_version
+    ADD CONSTRAINT schema_version_pkey PRIMARY KEY (version);
+
+ALTER TABLE ONLY olvido.session_facts
+    ADD CONSTRAINT session_facts_pkey PRIMARY KEY (tenant_id, subject_key, session_id, "position");
+
+ALTER TABLE ONLY olvido.session_items
+    ADD CONSTRAINT session_items_pkey PRIMARY KEY (tenant_id, subject_key, session_id, kind, "position");
+
+ALTER TABLE ONLY olvido.sessions
+    ADD CONSTRAINT sessions_pkey PRIMARY KEY (tenant_id, subject_key, session_id);
+
+ALTER TABLE ONLY olvido.subjects
+    ADD CONSTRAINT subjects_pkey PRIMARY KEY (tenant_id, subject_key);
+
+ALTER TABLE ONLY olvido.subjects
+    ADD CONSTRAINT subjects_tenant_id_external_id_key UNIQUE (tenant_id, external_id);
+
+ALTER TABLE ONLY olvido.summaries
+    ADD CONSTRAINT summaries_pkey PRIMARY KEY (tenant_id, subject_key, record_id);
+
+ALTER TABLE ONLY olvido.summaries
+    ADD CONSTRAINT summaries_tenant_id_subject_key_definition_case_id_key UNIQUE (tenant_id, subject_key, definition, case_id);
+
+ALTER TABLE ONLY olvido.summary_sources
+    ADD CONSTRAINT summary_sources_pkey PRIMARY KEY (tenant_id, subject_key, summary_id, episode_id);
+
+ALTER TABLE ONLY olvido.tenants
+    ADD CONSTRAINT tenants_pkey PRIMARY KEY (tenant_id);
+
+CREATE INDEX due_next ON olvido.due USING btree (next_due_at);
+
+CREATE INDEX messages_group ON ONLY olvido.messages USING btree (tenant_id, subject_key, session_id, group_id, sequence) WHERE (group_id IS NOT NULL);
+
+ALTER TABLE ONLY olvido.due
+    ADD CONSTRAINT due_tenant_id_subject_key_fkey FOREIGN KEY (tenant_id, subject_key) REFERENCES olvido.subjects(tenant_id, subject_key);
+
+ALTER TABLE olvido.episodes
+    ADD CONSTRAINT episodes_tenant_id_subject_key_fkey FOREIGN KEY (tenant_id, subject_key) REFERENCES olvido.subjects(tenant_id, subject_key);
+
+ALTER TABLE olvido.index_entries
+    ADD CONSTRAINT index_entries_tenant_id_subject_key_fkey FOREIGN KEY (tenant_id, subject_key) REFERENCES olvido.subjects(tenant_id, subject_key);
+
+ALTER TABLE olvido.messages
+    ADD CONSTRAINT messages_tenant_id_subject_key_fkey FOREIGN KEY (tenant_id, subject_key) REFERENCES olvido.subjects(tenant_id, subject_key);
+
+ALTER TABLE olvido.messages
+    ADD CONSTRAINT messages_tenant_id_subject_key_session_id_fkey FOREIGN KEY (tenant_id, subject_key, session_id) REFERENCES olvido.sessions(tenant_id, subject_key, session_id);
+
+ALTER TABLE ONLY olvido.preference_versions
+    ADD CONSTRAINT preference_versions_tenant_id_subject_key_fkey FOREIGN KEY (tenant_id, subject_key) REFERENCES olvido.subjects(tenant_id, subject_key);
+
+ALTER TABLE ONLY olvido.preferences
+    ADD CONSTRAINT preferences_tenant_id_subject_key_fkey FOREIGN KEY (tenant_id, subject_key) REFERENCES olvido.subjects(tenant_id, subject_key);
+
+ALTER TABLE ONLY olvido.session_facts
+    ADD CONSTRAINT session_facts_tenant_id_subject_key_fkey FOREIGN KEY (tenant_id, subject_key) REFERENCES olvido.subjects(tenant_id, subject_key);
+
+ALTER TABLE ONLY olvido.session_facts
+    ADD CONSTRAINT session_facts_tenant_id_subject_key_session_id_fkey FOREIGN KEY (tenant_id, subject_key, session_id) REFERENCES olvido.sessions(tenant_id, subject_key, session_id);
+
+ALTER TABLE ONLY olvido.session_items
+    ADD CONSTRAINT session_items_tenant_id_subject_key_fkey FOREIGN KEY (tenant_id, subject_key) REFERENCES olvido.subjects(tenant_id, subject_key);
+
+ALTER TABLE ONLY olvido.session_items
+    ADD CONSTRAINT session_items_tenant_id_subject_key_session_id_fkey FOREIGN KEY (tenant_id, subject_key, session_id) REFERENCES olvido.sessions(tenant_id, subject_key, session_id);
+
+ALTER TABLE ONLY olvido.sessions
+    ADD CONSTRAINT sessions_tenant_id_subject_key_fkey FOREIGN KEY (tenant_id, subject_key) REFERENCES olvido.subjects(tenant_id, subject_key);
+
+ALTER TABLE ONLY olvido.subjects
+    ADD CONSTRAINT subjects_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES olvido.tenants(tenant_id);
+
+ALTER TABLE ONLY olvido.summaries
+    ADD CONSTRAINT summaries_tenant_id_subject_key_fkey FOREIGN KEY (tenant_id, subject_key) REFERENCES olvido.subjects(tenant_id, subject_key);
+
+ALTER TABLE ONLY olvido.summary_sources
+    ADD CONSTRAINT summary_sources_tenant_id_subject_key_episode_id_fkey FOREIGN KEY (tenant_id, subject_key, episode_id) REFERENCES olvido.episodes(tenant_id, subject_key, record_id);
+
+ALTER TABLE ONLY olvido.summary_sources
+    ADD CONSTRAINT summary_sources_tenant_id_subject_key_fkey FOREIGN KEY (tenant_id, subject_key) REFERENCES olvido.subjects(tenant_id, subject_key);
+
+ALTER TABLE ONLY olvido.summary_sources
+    ADD CONSTRAINT summary_sources_tenant_id_subject_key_summary_id_fkey FOREIGN KEY (tenant_id, subject_key, summary_id) REFERENCES olvido.summaries(tenant_id, subject_key, record_id);
+
+ALTER TABLE olvido.audit_log ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE olvido.due ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE olvido.episodes ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE olvido.index_entries ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE olvido.messages ENABLE ROW LEVEL SECURITY;
+
+CREATE POLICY migrated ON olvido.schema_version TO olvido_owner USING (true) WITH CHECK (true);
+
+ALTER TABLE olvido.preference_versions ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE olvido.preferences ENABLE ROW LEVEL SECURITY;
+
+CREATE POLICY readable ON olvido.schema_version FOR SELECT TO olvido_eraser, olvido_app, olvido_worker USING (true);
+
+ALTER TABLE olvido.schema_version ENABLE ROW LEVEL SECURITY;
+
+CREATE POLICY scope ON olvido.due TO olvido_app USING (((tenant_id = olvido.current_tenant()) AND (subject_key = olvido.current_subject()))) WITH CHECK (((tenant_id = olvido.current_tenant()) AND (subject_key = olvido.current_subject())));
+
+CREATE POLICY scope ON olvido.episodes TO olvido_app, olvido_worker USING (((tenant_id = olvido.current_tenant()) AND (subject_key = olvido.current_subject()))) WITH CHECK (((tenant_id = olvido.current_tenant()) AND (subject_key = olvido.current_subject())));
+
+CREATE POLICY scope ON olvido.index_entries TO olvido_app, olvido_worker USING (((tenant_id = olvido.current_tenant()) AND (subject_key = olvido.current_subject()))) WITH CHECK (((tenant_id = olvido.current_tenant()) AND (subject_key = olvido.current_subject())));
+
+CREATE POLICY scope ON olvido.messages TO olvido_app, olvido_worker USING (((tenant_id = olvido.current_tenant()) AND (subject_key = olvido.current_subject()))) WITH CHECK (((tenant_id = olvido.current_tenant()) AND (subject_key = olvido.current_subject())));
+
+CREATE POLICY scope ON olvido.preference_versions TO olvido_app, olvido_worker USING (((tenant_id = olvido.current_tenant()) AND (subject_key = olvido.current_subject()))) WITH CHECK (((tenant_id = olvido.current_tenant()) AND (subject_key = olvido.current_subject())));
+
+CREATE POLICY scope ON olvido.preferences TO olvido_app, olvido_worker USING (((tenant_id = olvido.current_tenant()) AND (subject_key = olvido.current_subject()))) WITH CHECK (((tenant_id = olvido.current_tenant()) AND (subject_key = olvido.current_subject())));
+
+CREATE POLICY scope ON olvido.session_facts TO olvido_app, olvido_worker USING (((tenant_id = olvido.current_tenant()) AND (subject_key = olvido.current_subject()))) WITH CHECK (((tenant_id = olvido.current_tenant()) AND (subject_key = olvido.current_subject())));
+
+CREATE POLICY scope ON olvido.session_items TO olvido_app, olvido_worker USING (((tenant_id = olvido.current_tenant()) AND (subject_key = olvido.current_subject()))) WITH CHECK (((tenant_id = olvido.current_tenant()) AND (subject_key = olvido.current_subject())));
+
+CREATE POLICY scope ON olvido.sessions TO olvido_app, olvido_worker USING (((tenant_id = olvido.current_tenant()) AND (subject_key = olvido.current_subject()))) WITH CHECK (((tenant_id = olvido.current_tenant()) AND (subject_key = olvido.current_subject())));
+
+CREATE POLICY scope ON olvido.summaries TO olvido_app, olvido_worker USING (((tenant_id = olvido.current_tenant()) AND (subject_key = olvido.current_subject()))) WITH CHECK (((tenant_id = olvido.current_tenant()) AND (subject_key = olvido.current_subject())));
+
+CREATE POLICY scope ON olvido.summary_sources TO olvido_app, olvido_worker USING (((tenant_id = olvido.current_tenant()) AND (subject_key = olvido.current_subject()))) WITH CHECK (((tenant_id = olvido.current_tenant()) AND (subject_key = olvido.current_subject())));
+
+ALTER TABLE olvido.session_facts ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE olvido.session_items ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE olvido.sessions ENABLE ROW LEVEL SECURITY;
+
+CREATE POLICY subject_begin ON olvido.subjects FOR INSERT TO olvido_app WITH CHECK (((tenant_id = olvido.current_tenant()) AND (external_id = olvido.current_external())));
+
+CREATE POLICY subject_end ON olvido.subjects FOR DELETE TO olvido_app USING (((tenant_id = olvido.current_tenant()) AND (external_id = olvido.current_external())));
+
+CREATE POLICY subject_lock ON olvido.subjects FOR UPDATE TO olvido_app USING (((tenant_id = olvido.current_tenant()) AND (external_id = olvido.current_external()))) WITH CHECK (false);
+
+CREATE POLICY subject_read ON olvido.subjects FOR SELECT TO olvido_app USING (((tenant_id = olvido.current_tenant()) AND (external_id = olvido.current_external())));
+
+ALTER TABLE olvido.subjects ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE olvido.summaries ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE olvido.summary_sources ENABLE ROW LEVEL SECURITY;
+
+CREATE POLICY tenant_append ON olvido.audit_log FOR INSERT TO olvido_app, olvido_worker WITH CHECK ((tenant_id = olvido.current_tenant()));
+
+CREATE POLICY tenant_close ON olvido.tenants FOR UPDATE TO olvido_worker USING ((tenant_id = olvido.current_tenant())) WITH CHECK (((tenant_id = olvido.current_tenant()) AND (closed_at IS NOT NULL)));
+
+CREATE POLICY tenant_end ON olvido.subjects FOR DELETE TO olvido_worker USING ((tenant_id = olvido.current_tenant()));
+
+CREATE POLICY tenant_lock ON olvido.subjects FOR UPDATE TO olvido_worker USING ((tenant_id = olvido.current_tenant())) WITH CHECK (false);
+
+CREATE POLICY tenant_lock ON olvido.tenants FOR UPDATE TO olvido_app USING ((tenant_id = olvido.current_tenant())) WITH CHECK (false);
+
+CREATE POLICY tenant_open ON olvido.tenants FOR INSERT TO olvido_app, olvido_worker WITH CHECK (((tenant_id = olvido.current_tenant()) AND (closed_at IS NULL)));
+
+CREATE POLICY tenant_read ON olvido.audit_log FOR SELECT TO olvido_worker USING ((tenant_id = olvido.current_tenant()));
+
+CREATE POLICY tenant_read ON olvido.subjects FOR SELECT TO olvido_worker USING ((tenant_id = olvido.current_tenant()));
+
+CREATE POLICY tenant_read ON olvido.tenants FOR SELECT TO olvido_app, olvido_worker USING ((tenant_id = olvido.current_tenant()));
+
+ALTER TABLE olvido.tenants ENABLE ROW LEVEL SECURITY;
+
+CREATE POLICY work ON olvido.due TO olvido_worker USING (true) WITH CHECK (true);
+
+GRANT USAGE ON SCHEMA olvido TO olvido_app;
+GRANT USAGE ON SCHEMA olvido TO olvido_worker;
+GRANT USAGE ON SCHEMA olvido TO olvido_eraser;
+
+REVOKE ALL ON FUNCTION olvido.begin_life(tenant text, external text, minted uuid, at timestamp with time zone) FROM PUBLIC;
+GRANT ALL ON FUNCTION olvido.begin_life(tenant text, external text, minted uuid, at timestamp with time zone) TO olvido_app;
+GRANT ALL ON FUNCTION olvido.begin_life(tenant text, external text, minted uuid, at timestamp with time zone) TO olvido_worker;
+
+REVOKE ALL ON FUNCTION olvido.create_leaves(leaves integer) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION olvido.current_external() FROM PUBLIC;
+GRANT ALL ON FUNCTION olvido.current_external() TO olvido_app;
+GRANT ALL ON FUNCTION olvido.current_external() TO olvido_worker;
+
+REVOKE ALL ON FUNCTION olvido.current_subject() FROM PUBLIC;
+GRANT ALL ON FUNCTION olvido.current_subject() TO olvido_app;
+GRANT ALL ON FUNCTION olvido.current_subject() TO olvido_worker;
+
+REVOKE ALL ON FUNCTION olvido.current_tenant() FROM PUBLIC;
+GRANT ALL ON FUNCTION olvido.current_tenant() TO olvido_app;
+GRANT ALL ON FUNCTION olvido.current_tenant() TO olvido_worker;
+
+REVOKE ALL ON FUNCTION olvido.digest(rows text[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION olvido.digest(rows text[]) TO olvido_app;
+GRANT ALL ON FUNCTION olvido.digest(rows text[]) TO olvido_worker;
+
+REVOKE ALL ON FUNCTION olvido.enter_life(tenant text, external text, pinned uuid, lock boolean, OUT subject_key uuid, OUT entered_at timestamp with time zone, OUT over boolean, OUT closed boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION olvido.enter_life(tenant text, external text, pinned uuid, lock boolean, OUT subject_key uuid, OUT entered_at timestamp with time zone, OUT over boolean, OUT closed boolean) TO olvido_app;
+GRANT ALL ON FUNCTION olvido.enter_life(tenant text, external text, pinned uuid, lock boolean, OUT subject_key uuid, OUT entered_at timestamp with time zone, OUT over boolean, OUT closed boolean) TO olvido_worker;
+
+REVOKE ALL ON FUNCTION olvido.enter_scope(tenant text, external text, pinned uuid, lock boolean, OUT subject_key uuid, OUT entered_at timestamp with time zone, OUT over boolean, OUT closed boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION olvido.enter_scope(tenant text, external text, pinned uuid, lock boolean, OUT subject_key uuid, OUT entered_at timestamp with time zone, OUT over boolean, OUT closed boolean) TO olvido_app;
+GRANT ALL ON FUNCTION olvido.enter_scope(tenant text, external text, pinned uuid, lock boolean, OUT subject_key uuid, OUT entered_at timestamp with time zone, OUT over boolean, OUT closed boolean) TO olvido_worker;
+
+REVOKE ALL ON FUNCTION olvido.lex(language text, content text) FROM PUBLIC;
+GRANT ALL ON FUNCTION olvido.lex(language text, content text) TO olvido_app;
+GRANT ALL ON FUNCTION olvido.lex(language text, content text) TO olvido_worker;
+
+REVOKE ALL ON FUNCTION olvido.queue(scope_key text, alone boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION olvido.queue(scope_key text, alone boolean) TO olvido_app;
+GRANT ALL ON FUNCTION olvido.queue(scope_key text, alone boolean) TO olvido_worker;
+
+REVOKE ALL ON FUNCTION olvido.silence(relation regclass) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION olvido.term_count(terms tsvector) FROM PUBLIC;
+GRANT ALL ON FUNCTION olvido.term_count(terms tsvector) TO olvido_app;
+GRANT ALL ON FUNCTION olvido.term_count(terms tsvector) TO olvido_worker;
+
+REVOKE ALL ON FUNCTION olvido.wall(relation regclass) FROM PUBLIC;
+
+GRANT INSERT ON TABLE olvido.audit_log TO olvido_app;
+GRANT SELECT,INSERT ON TABLE olvido.audit_log TO olvido_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE olvido.due TO olvido_app;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE olvido.due TO olvido_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE olvido.episodes TO olvido_app;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE olvido.episodes TO olvido_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE olvido.index_entries TO olvido_app;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE olvido.index_entries TO olvido_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE olvido.messages TO olvido_app;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE olvido.messages TO olvido_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE olvido.preference_versions TO olvido_app;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE olvido.preference_versions TO olvido_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE olvido.preferences TO olvido_app;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE olvido.preferences TO olvido_worker;
+
+GRANT SELECT ON TABLE olvido.schema_version TO olvido_app;
+GRANT SELECT ON TABLE olvido.schema_version TO olvido_worker;
+GRANT SELECT ON TABLE olvido.schema_version TO olvido_eraser;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE olvido.session_facts TO olvido_app;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE olvido.session_facts TO olvido_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE olvido.session_items TO olvido_app;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE olvido.session_items TO olvido_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE olvido.sessions TO olvido_app;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE olvido.sessions TO olvido_worker;
+
+GRANT SELECT,INSERT,DELETE ON TABLE olvido.subjects TO olvido_app;
+GRANT SELECT,DELETE ON TABLE olvido.subjects TO olvido_worker;
+
+GRANT UPDATE(created_at) ON TABLE olvido.subjects TO olvido_app;
+GRANT UPDATE(created_at) ON TABLE olvido.subjects TO olvido_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE olvido.summaries TO olvido_app;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE olvido.summaries TO olvido_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE olvido.summary_sources TO olvido_app;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE olvido.summary_sources TO olvido_worker;
+
+GRANT SELECT,INSERT ON TABLE olvido.tenants TO olvido_app;
+GRANT SELECT,INSERT ON TABLE olvido.tenants TO olvido_worker;
+
+GRANT UPDATE(closed_at) ON TABLE olvido.tenants TO olvido_app;
+GRANT UPDATE(closed_at) ON TABLE olvido.tenants TO olvido_worker;

@@ -1,0 +1,107 @@
+"""From parsed options to an open memory, and from an answer to standard output."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.progress import Progress
+
+    from olvido.memory import Memory
+
+Answer = TypeVar("Answer")
+SCHEMES = ("postgresql://", "postgres://")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Where:
+    """Which store to open. target: a postgresql:// URL, a directory, or None for the default directory."""
+
+    target: str | Path | None
+    worker_url: str | None
+    policy: Path | None
+
+    @property
+    def url(self) -> str | None:
+        """The URL, if it is one."""
+        return self.target if isinstance(self.target, str) else None
+
+
+def where(
+    database_url: str | None,
+    data_dir: Path | None,
+    policy: Path | None = None,
+    *,
+    worker_url: str | None = None,
+) -> Where:
+    """What the options name; an option counts before any variable of the environment."""
+    if database_url is not None and data_dir is not None:
+        raise typer.BadParameter("--database-url and --data-dir name two stores; give one of them.")
+    url = database_url
+    if url is None and data_dir is None:
+        url = os.environ.get("OLVIDO_DATABASE_URL") or None
+    if url is not None and not url.startswith(SCHEMES):
+        raise typer.BadParameter("A database URL begins with postgresql://; for a directory use --data-dir.")
+    worker = (worker_url or os.environ.get("OLVIDO_WORKER_URL") or None) if url else None
+    return Where(target=url or data_dir, worker_url=worker, policy=policy)
+
+
+def run(place: Where, work: Callable[[Memory], Awaitable[Answer]]) -> Answer:
+    """Open the memory at `place`, do `work` with it, close it."""
+    import olvido
+
+    async def opened() -> Answer:
+        async with olvido.open(place.target, worker_url=place.worker_url, policy=place.policy) as memory:
+            return await work(memory)
+
+    return asyncio.run(opened())
+
+
+def answer(value: object, human: Callable[[], RenderableType], *, as_json: bool) -> None:
+    """Print `value` as one JSON document, or what `human` makes of it."""
+    if as_json:
+        from olvido.surfaces.documents import to_json
+
+        print(to_json(value, ascii_only=not is_unicode()))  # noqa: T201 - the answer itself
+        return
+    from olvido.surfaces.terminal import console
+
+    console().print(human())
+
+
+def is_unicode() -> bool:
+    """Whether standard output carries UTF-8."""
+    return (getattr(sys.stdout, "encoding", None) or "").lower().replace("-", "").startswith("utf")
+
+
+def progress_bar(*, as_json: bool) -> AbstractContextManager[Progress | None]:
+    """A progress bar on standard error for a person who watches; nothing in a pipe or with --json."""
+    if as_json or not sys.stderr.isatty():
+        return nullcontext()
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from olvido.surfaces.terminal import console
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    return Progress(*columns, console=console(sys.stderr), transient=True)
+
+
+def confirm(question: str, *, yes: bool) -> None:
+    """Ask on the terminal, unless `yes`. Ends the command if the answer is no or there is nobody to ask."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise typer.BadParameter("This removes memory for good, and there is no terminal to ask. Add --yes.")
+    if not typer.confirm(question, err=True):
+        typer.echo("Nothing was forgotten.", err=True)
+        raise typer.Exit(1)

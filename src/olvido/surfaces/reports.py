@@ -1,0 +1,226 @@
+"""Records, recalls and reports as a person reads them in a terminal. Every stored value passes `cell` or `plain`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
+from olvido.surfaces.documents import instant
+from olvido.surfaces.terminal import cell, grid, plain
+
+if TYPE_CHECKING:
+    from olvido.domain.context import ContextBlock
+    from olvido.domain.origin import Origin
+    from olvido.domain.recalled import Recall
+    from olvido.domain.records import Episode, Page, Preference, PreferenceVersion, Summary, Written
+    from olvido.domain.report import ForgetReport, PurgeReport
+
+MEANING = {
+    "planned": "Planned only: nothing was removed.",
+    "rows_absent": "Read back after the commit: this database holds none of these rows any more.",
+    "incomplete": "The read-back found rows, or could not be made. Run it again, then `olvido doctor`.",
+}
+
+
+def origin(value: Origin) -> str:
+    """Such as "declared via user-confirmation (turn-17)"."""
+    ref = f" ({value.ref})" if value.ref else ""
+    return f"{value.origin_class} via {value.source}{ref}"
+
+
+def moment(value: datetime) -> str:
+    """ISO 8601 in UTC to the second; JSON has the microseconds."""
+    return instant(value.replace(microsecond=0))
+
+
+def until(value: datetime | None) -> str:
+    """The instant, or "no end"."""
+    return "no end" if value is None else moment(value)
+
+
+def preferences(found: Iterable[Preference]) -> RenderableType:
+    """Current values, one a line."""
+    table = grid("preference", "value", "version", "origin", "said at", "expires at", "record id")
+    for one in found:
+        table.add_row(
+            cell(one.key),
+            cell(one.value, "bold"),
+            str(one.version),
+            cell(origin(one.origin)),
+            moment(one.said_at),
+            until(one.expires_at),
+            str(one.record_id),
+        )
+    return table if table.rows else Text("No current preference.")
+
+
+def history(found: Iterable[PreferenceVersion]) -> RenderableType:
+    """Versions, oldest first; the last one is current."""
+    table = grid("version", "value", "", "origin", "current from", "to")
+    for one in found:
+        current = one.valid_to is None
+        table.add_row(
+            str(one.version),
+            cell(one.value, "bold" if current else ""),
+            str(one.change),
+            cell(origin(one.origin)),
+            moment(one.valid_from),
+            "now" if one.valid_to is None else moment(one.valid_to),
+        )
+    return table if table.rows else Text("No history: nothing current is stored for this preference.")
+
+
+def episodes(page: Page[Episode]) -> RenderableType:
+    """What happened, newest first."""
+    if not page.items:
+        return Text("No episodes.")
+    table = grid("occurred at", "episode", "status", "what was reported", "origin", "record id")
+    for one in page.items:
+        table.add_row(
+            moment(one.occurred_at),
+            cell(one.definition if one.case_id is None else f"{one.definition} {one.case_id}"),
+            cell(one.status or ""),
+            cell("; ".join(f"{name}: {value}" for name, value in one.fields.items())),
+            cell(origin(one.origin)),
+            str(one.record_id),
+        )
+    more = [] if page.next_cursor is None else [Text(f"More: --cursor {page.next_cursor}", style="dim")]
+    return Group(table, *more)
+
+
+def written(result: Written[Preference] | Written[Episode]) -> RenderableType:
+    """What a write did, and what it left out."""
+    record = result.record
+    said = "Stored." if result.changed else "Already there; nothing was written."
+    facts = [f"record id {record.record_id}", f"expires at {until(record.expires_at)}"]
+    if result.dropped:
+        facts.append(f"dropped before storage, because the policy does not name them: {', '.join(result.dropped)}")
+    if result.masked:
+        facts.append(f"masked before storage: {', '.join(result.masked)}")
+    if result.index_state != "indexed":
+        facts.append("found by its words only: the embedder did not answer")
+    return Text("\n".join([said, *(f"  {plain(fact)}" for fact in facts)]))
+
+
+def recall(found: Recall, *, explain: bool = False) -> RenderableType:
+    """Preferences, history with its labels, and what to consult instead."""
+    parts: list[RenderableType] = []
+    if found.consult:
+        parts.append(Text("Consult", style="bold"))
+        parts.extend(_under(cell(one.label, "yellow")) for one in found.consult)
+    if found.preferences:
+        parts.append(Text("Current preferences, always offered", style="bold"))
+        parts.extend(_under(cell(one.label)) for one in found.preferences)
+    if found.items:
+        parts.append(Text("History, best match first", style="bold"))
+    for one in found.items:
+        parts.append(_under(cell(one.label, "cyan")))
+        said = [f"{name}: {value}" for name, value in one.record.fields.items()]
+        parts.extend(_under(Text(plain(line)), 4) for line in said)
+        detail = f"score {one.score:.2f}, record id {one.record_id}"
+        if explain and one.parts is not None:
+            numbers = {name: getattr(one.parts, name) for name in ("lex", "sem", "base", "recency", "reliability")}
+            detail += "; " + ", ".join(f"{name} {'-' if n is None else f'{n:.3f}'}" for name, n in numbers.items())
+        parts.append(_under(Text(detail, style="dim"), 4))
+    if not parts:
+        parts.append(Text("Nothing is recalled: nothing stored for this person bears on the question."))
+    if found.omitted:
+        parts.append(Text(f"Not shown, as too weak or beyond the limit: {found.omitted}.", style="dim"))
+    if not found.index_complete:
+        parts.append(Text("Some of these were compared by their words only, without their meaning.", style="dim"))
+    return Group(*parts)
+
+
+def context_note(block: ContextBlock) -> str:
+    """What the block took of its budget and what it left out, with how to fetch it."""
+    lines = [f"{block.tokens} of at most {block.max_tokens} tokens."]
+    if block.omitted:
+        lines.append(f"Left out for length: {len(block.omitted)}")
+        lines.extend(f"  {plain(one.label)}  {one.record_id or ''}".rstrip() for one in block.omitted)
+    return "\n".join(lines)
+
+
+def summaries(found: Sequence[Summary]) -> RenderableType:
+    """One case a line: references and dates, the last reported status, never a conclusion."""
+    table = grid("case", "reports", "first", "last", "last reported status", "least origin", "record id")
+    for one in found:
+        table.add_row(
+            cell(one.case_id),
+            str(len(one.entries)),
+            moment(one.first_at),
+            moment(one.last_at),
+            cell(one.last_reported_status or "none"),
+            str(one.origin_class),
+            str(one.record_id),
+        )
+    return table if table.rows else Text("No episode names a case, so there is nothing to summarise.")
+
+
+def purge(report: PurgeReport) -> RenderableType:
+    """What expired and is gone now."""
+    if not report.removed:
+        lines: list[RenderableType] = [Text("Nothing that is stored has expired.")]
+    else:
+        lines = [Text(f"Removed what had expired, in {_people(report.lives)}:"), _counts(report.removed)]
+    if report.left_locked:
+        lines.append(Text("Some of it was in use. Run `olvido purge` again to take that as well.", style="yellow"))
+    lines.append(Text("Copies outside this database are not touched by a purge.", style="dim"))
+    return Group(*lines)
+
+
+def forget(report: ForgetReport) -> RenderableType:
+    """Counts and a status for each copy here, and what remains elsewhere with its holder and due date."""
+    if not report.found:
+        return Group(
+            Text("Nothing of this is stored here, so nothing was removed."),
+            Text("Whether copies outside hold it is for their holders to say:", style="dim"),
+            _outside(report),
+        )
+    table = grid("copy in this database", "planned", "removed", "remaining", "level", "status")
+    for copy in report.copies:
+        if copy.planned or copy.removed or copy.remaining:
+            remaining = "-" if copy.remaining is None else str(copy.remaining)
+            table.add_row(copy.copy, str(copy.planned), str(copy.removed), remaining, str(copy.level), str(copy.status))
+    lines: list[RenderableType] = [table]
+    empty = sum(1 for copy in report.copies if not (copy.planned or copy.removed or copy.remaining))
+    if empty:
+        verified = "" if report.dry_run else ", and still have none"
+        lines.append(Text(f"{empty} more relations had no rows of it{verified}.", style="dim"))
+    if report.chain is not None:
+        lines.append(Text(f"Earlier values of the preference: {report.chain}."))
+    lines.append(Text(""))
+    if report.outside:
+        lines.extend([_outside(report), Text("")])
+    still_open = f", and {len(report.outside)} copies outside are open" if report.outside else ""
+    lines.append(Text(f"Status: {report.status}{still_open}.", style="bold"))
+    lines.append(Text(MEANING.get(str(report.status), "")))
+    return Group(*lines)
+
+
+def _outside(report: ForgetReport) -> RenderableType:
+    table = grid("what remains outside", "kind", "holder", "level", "status", "gone by")
+    for copy in report.outside:
+        due = "no date: its holder has to remove it" if copy.due_at is None else moment(copy.due_at)
+        table.add_row(cell(copy.copy), copy.kind, cell(copy.holder), str(copy.level), str(copy.status), due)
+    return table
+
+
+def _counts(rows: Mapping[str, int]) -> RenderableType:
+    table = grid("rows", "relation")
+    for relation, number in rows.items():
+        if number:
+            table.add_row(str(number), relation)
+    return _under(table)
+
+
+def _under(shown: RenderableType, columns: int = 2) -> RenderableType:
+    return Padding(shown, (0, 0, 0, columns), expand=False)
+
+
+def _people(lives: int) -> str:
+    return "1 person" if lives == 1 else f"{lives} people"

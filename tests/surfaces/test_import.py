@@ -1,0 +1,140 @@
+"""`olvido import`: the whole file is checked first, a second run changes nothing, and no line is echoed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from olvido.surfaces.demo.show import support_cases
+from tests.surfaces.conftest import SCOPE, Run
+
+CANARY = "zq-canary-41"
+ANA = {"tenant": "acme", "subject": "ana"}
+SAID = {"class": "declared", "source": "crm", "at": "2026-01-01T00:00:00Z"}
+PREFERENCE = {"kind": "preference", **ANA, "key": "language", "value": "pt", "origin": SAID}
+EPISODE = {
+    "kind": "episode", **ANA, "definition": "support-case", "event_id": "ev1", "case_id": "at1",
+    "status": "lookup-failed", "occurred_at": "2026-01-02T10:00:00Z", "fields": {"topic": "access", "raw": CANARY},
+    "origin": {"class": "observed", "source": "crm.lookup"},
+}  # fmt: skip
+NOTE = {"kind": "note", **ANA, "event_id": "n1", "text": "prefers aisle seats"}
+
+
+def written(path: Path, *lines: object) -> str:
+    """A file of these lines: values as JSON, texts as they are."""
+    text = "\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines)
+    path.write_text(f"{text}\n", encoding="utf-8")
+    return str(path)
+
+
+def without(line: dict[str, Any], name: str) -> dict[str, Any]:
+    """`line` without one of its names."""
+    return {key: value for key, value in line.items() if key != name}
+
+
+def test_records_of_each_kind_are_imported_once(cli: Run, tmp_path: Path) -> None:
+    """A second run finds everything there; dropped fields are named and counted."""
+    file = written(tmp_path / "all.jsonl", PREFERENCE, "", EPISODE, NOTE)
+    first = cli("import", file, "--json").document
+    assert (first["records"], first["written"], first["dropped"]) == (3, 3, {"raw": 1})
+    again = cli("import", file, "--json").document
+    assert (again["written"], again["unchanged"]) == (0, 3)
+    assert cli("preference", "get", "language", *SCOPE, "--json").document["preference"]["origin"]["source"] == "crm"
+    told = cli("import", file)
+    assert "0 written, 3 already there" in told.out
+    assert "raw (1)" in told.out
+
+
+BAD = [
+    pytest.param('{"kind": "note", "tenant": "acme", "subj', "whole JSON object", id="torn"),
+    pytest.param("[]", "JSON object", id="list"),
+    pytest.param({"kind": CANARY}, "kind", id="kind"),
+    pytest.param(without(NOTE, "event_id"), "event_id: is missing", id="missing"),
+    pytest.param({**NOTE, f"{CANARY} is my name": 1}, "not a name of this kind", id="unknown"),
+    pytest.param({**NOTE, "tenant": " "}, "tenant is empty", id="scope"),
+    pytest.param({**NOTE, "text": f"{CANARY} " * 500}, "characters", id="long"),
+    pytest.param({**NOTE, "event_id": "n" * 300}, "event_id takes 300 bytes", id="event-id"),
+    pytest.param({**PREFERENCE, "value": CANARY}, "must be one of", id="value"),
+    pytest.param({**PREFERENCE, "key": "shoe-size"}, "not in policy", id="policy"),
+    pytest.param({**PREFERENCE, "origin": {"class": "declared", "source": "crm"}}, "when it was said", id="undated"),
+    pytest.param({**PREFERENCE, "origin": {**SAID, "class": "inferred"}}, "only as declared", id="origin"),
+    pytest.param({**PREFERENCE, "origin": {**SAID, "class": CANARY}}, "must be one of: declared", id="class"),
+    pytest.param({**EPISODE, "status": CANARY}, "status of support-case", id="status"),
+    pytest.param({**EPISODE, "occurred_at": "2026-01-02T10:00:00"}, "no time zone", id="naive"),
+    pytest.param({**EPISODE, "occurred_at": CANARY}, "not an instant", id="instant"),
+    pytest.param({**EPISODE, "occurred_at": "9999-01-01T00:00:00Z"}, "future", id="future"),
+    pytest.param({**EPISODE, "expires_at": "2001-01-01T00:00:00Z"}, "already past", id="expired"),
+    pytest.param({**EPISODE, "event_id": "ev0", "status": "open"}, "event id of line 1", id="repeated"),
+]
+
+
+@pytest.mark.parametrize("line, reason", BAD)
+def test_one_bad_line_is_named_and_nothing_is_written(cli: Run, tmp_path: Path, line: object, reason: str) -> None:
+    """Case 82: the message has the line and the reason, never the content; the good lines are not written either."""
+    file = written(tmp_path / "torn.jsonl", {**EPISODE, "event_id": "ev0"}, NOTE, line)
+    answered = cli("import", file, "--json")
+    assert answered.code in {2, 3}
+    message = answered.document["error"]["message"]
+    assert "torn.jsonl:3: " in message
+    assert reason in message
+    assert "torn.jsonl:1" not in message
+    assert CANARY not in answered.out
+    assert cli("episode", "list", *SCOPE, "--json").document["items"] == []
+
+
+def test_many_bad_lines_are_counted(cli: Run, tmp_path: Path) -> None:
+    """The first twenty are named."""
+    file = written(tmp_path / "bad.jsonl", *["{"] * 25)
+    message = cli("import", file, "--json").document["error"]["message"]
+    assert message.startswith("25 lines cannot be imported")
+    assert "bad.jsonl:20:" in message
+    assert message.endswith("and 5 more")
+
+
+def test_an_older_file_never_beats_a_newer_statement(cli: Run, tmp_path: Path) -> None:
+    """Rule 12: what was said later stands, and the import says how many were older."""
+    cli("preference", "set", "language", "en", *SCOPE)
+    report = cli("import", written(tmp_path / "old.jsonl", PREFERENCE), "--json")
+    assert (report.code, report.document["older"], report.document["written"]) == (0, 1, 0)
+    assert cli("preference", "get", "language", *SCOPE, "--json").document["preference"]["value"] == "en"
+
+
+def test_what_the_store_refuses_is_reported_by_line(cli: Run, tmp_path: Path) -> None:
+    """An event that is stored with another body is left alone; the exit code says so."""
+    cli("import", written(tmp_path / "one.jsonl", EPISODE))
+    file = written(tmp_path / "two.jsonl", NOTE, {**EPISODE, "status": "open"})
+    answered = cli("import", file, "--json")
+    assert answered.code == 5
+    assert answered.document["refused"] == [{"line": 2, "code": "event_conflict"}]
+    assert "Line 2 was refused: event_conflict." in cli("import", file).out
+
+
+def test_a_support_case_keeps_the_request_and_not_the_person(cli: Run, tmp_path: Path) -> None:
+    """Turns with a name, a card or a password are left out, the transcript is dropped, and no outcome is invented."""
+    lines = [json.loads(line) for line in support_cases()]
+    person = [line for line in lines if (line["tenant"], line["subject"]) == ("finance", "customer-14")]
+    report = cli("import", written(tmp_path / "cases.jsonl", *person), "--json").document
+    assert (report["written"], report["dropped"]) == (3, {"transcript": 3})
+    page = cli("episode", "list", "--tenant", "finance", "--subject", "customer-14", "--json")
+    assert {one["status"] for one in page.document["items"]} == {"reported"}
+    assert "missed my card" in page.out
+    left_out = {value for line in person for turn in line["turns"] for name, value in turn.get("slots", {}).items()
+                if name in {"name", "ssn", "address", "account_number"}}  # fmt: skip
+    assert left_out
+    assert not [value for value in left_out if value in page.out]
+
+
+def test_lines_come_from_standard_input_too(cli: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`olvido import -` reads what is piped into it."""
+
+    class Piped:
+        buffer = __import__("io").BytesIO(json.dumps(NOTE).encode())
+
+        def isatty(self) -> bool:
+            return False
+
+    monkeypatch.setattr("sys.stdin", Piped())
+    assert cli("import", "-", "--json").document["written"] == 1
