@@ -161,10 +161,10 @@ async def test_an_order_number_that_looks_like_a_card_is_an_identifier(memory: M
     assert written.record.event_id == "4111111111111111"
 
 
-async def test_an_episode_that_says_nothing_is_refused(memory: Memory, clone: Clone) -> None:
-    """A report without a status and without an allowed field is not stored."""
+async def test_a_note_without_text_is_refused(memory: Memory, clone: Clone) -> None:
+    """A note that lost everything to the allowlist is not stored as an empty one."""
     before = dump(clone.superuser)
-    with pytest.raises(InvalidValue, match="says nothing"):
+    with pytest.raises(InvalidValue, match="is its text"):
         await person(memory).record_episode(
             "note", event_id="n1", occurred_at=START, origin=CONFIRMED, fields={"mood": "canary"}
         )

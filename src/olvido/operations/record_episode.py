@@ -107,8 +107,9 @@ def admit(environment: Environment, caller: Caller, new: NewEpisode) -> Report:
     kept, masked = mask_fields(admitted.fields)
     source = caller.origin(new.origin, fallback=REQUESTED if new.definition == NOTE else None)
     require_accepted(rule, source, f"episode {rule.definition}")
-    if not kept and new.status is None:
-        raise InvalidValue(f"This episode says nothing. Pass a status or one of the fields: {', '.join(rule.shapes)}.")
+    text = rule.text(kept, new.status)
+    if rule.untrusted and not text:
+        raise InvalidValue(f"A {rule.definition} is its text. Pass one of the fields: {', '.join(rule.searchable)}.")
     record_id = new_record_id()
     unnamed = new.event_id is None and rule.definition == NOTE
     event_id = str(record_id) if unnamed else required_identifier(new.event_id, "event_id")
@@ -124,7 +125,7 @@ def admit(environment: Environment, caller: Caller, new: NewEpisode) -> Report:
         occurred_at=source.at if new.occurred_at is None else require_utc(new.occurred_at, "occurred_at"),
         expires_at=new.expires_at,
         origin=source,
-        text=rule.text(kept, new.status),
+        text=text,
         language=new.language,
         dropped=admitted.dropped,
         masked=masked,

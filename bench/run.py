@@ -1,0 +1,107 @@
+"""Measure Olvido beside a floor in the same run: `make bench`. See bench/README.md for how to read it.
+
+Progress goes to stderr. The last line of stdout is one JSON object.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import platform
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import olvido
+from bench import opening, reads, removal, writes
+from bench.measure import Row, say
+from bench.store import Store, opened
+
+PARTS = ("single", "bulk", "get", "forget", "recall", "open", "footprint")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Plan:
+    """How much to measure. n: calls of a row. rounds: of what is slow. records: in the filled store."""
+
+    n: int
+    rounds: int
+    records: int
+    sizes: tuple[int, ...]
+
+
+FULL = Plan(n=400, rounds=7, records=100_000, sizes=(100, 1_000, 10_000))
+QUICK = Plan(n=20, rounds=2, records=1_500, sizes=(10, 100, 1_000))
+
+
+async def measure(plan: Plan, parts: Sequence[str], place: Path) -> tuple[list[Row], dict[str, object]]:
+    """All rows of `parts`, and what they were measured on."""
+    rows: list[Row] = []
+    home = place / "store"
+    async with opened(home) as store:
+        if "open" in parts:
+            rows += await opening.opening(place, store.embedder.id, min(plan.rounds, 5))
+        if "single" in parts:
+            rows += await writes.single(store, plan.n)
+        if "bulk" in parts:
+            rows += await writes.bulk(store, plan.rounds)
+        if "get" in parts:
+            rows += await reads.get(store, plan.n)
+        rows += await _filled(store, plan, parts, home)
+        facts = {
+            "olvido": olvido.__version__,
+            "postgres": store.administer("sizes")["server"],
+            "python": platform.python_version(),
+            "cpus": os.cpu_count(),
+            "records": plan.records,
+        }
+    return rows, facts
+
+
+async def _filled(store: Store, plan: Plan, parts: Sequence[str], home: Path) -> list[Row]:
+    """Rows that are taken before and after the store is filled."""
+    rows: list[Row] = []
+    middle = plan.sizes[1]
+    if "forget" in parts:
+        rows.append(await removal.forget(store, middle, rounds=plan.rounds, name=f"forget_{middle}_store_small"))
+    sizes = {size: f"person-{size}" for size in plan.sizes}
+    if {"forget", "recall", "footprint"} & set(parts):
+        await reads.fill(store, plan.records, sizes)
+    if "recall" in parts:
+        async with olvido.open(home, embedder=store.real) as model:
+            rows += await reads.recall(store, model, sizes, max(8, plan.n // 4))
+    if "footprint" in parts:
+        rows += opening.footprint(store, home)
+    if "forget" in parts:
+        for size in plan.sizes:
+            rounds = max(2, plan.rounds // 2) if size == plan.sizes[-1] else plan.rounds
+            rows.append(await removal.forget(store, size, rounds=rounds, name=f"forget_{size}"))
+    return rows
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure and print. The exit code is 0 whether or not the aims are met: a busy machine is no defect."""
+    parser = argparse.ArgumentParser(prog="bench", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="a few calls of everything, to see that it runs")
+    parser.add_argument("--only", action="append", choices=PARTS, help="only these parts; may be given several times")
+    parser.add_argument("--home", type=Path, help="a directory on the disk to measure; by default a temporary one")
+    options = parser.parse_args(arguments)
+    plan = QUICK if options.quick else FULL
+    place = Path(tempfile.mkdtemp(prefix="olvido-bench-", dir=options.home)).resolve()
+    try:
+        rows, facts = asyncio.run(measure(plan, options.only or PARTS, place))
+    finally:
+        shutil.rmtree(place)
+    missed = [row.name for row in rows if row.aim is not None and not row.aim.met_by(row)]
+    say(f"aims missed: {', '.join(missed) or 'none'}")
+    print(json.dumps({**facts, "rows": {row.name: row.document() for row in rows}, "missed": missed}))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
