@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any
 
 import psycopg
 
 from olvido.errors import SchemaMismatch, UnsafeDatabase
 from olvido.storage.data_map import DATA_MAP
+from olvido.storage.findings import Finding
 from olvido.storage.migrations import known_migrations, pending
 from olvido.storage.queries import statements
 from olvido.storage.row_policies import SCOPE_FUNCTIONS, RowPolicy, differences
@@ -19,16 +19,6 @@ MIN_SERVER = 170000
 MIN_PGVECTOR = (0, 8, 4)
 
 _SQL = statements("schema")
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Finding:
-    """One thing that is wrong. code: stable word. problem: what is wrong. remedy: what to do next."""
-
-    code: str
-    problem: str
-    remedy: str
-
 
 _UNREADABLE = Finding(
     code="unreadable_schema",

@@ -155,9 +155,9 @@ CREATE FUNCTION olvido.queue(scope_key text, alone boolean) RETURNS void
     AS $$
 BEGIN
     IF alone THEN
-        PERFORM pg_advisory_xact_lock(hashtextextended(scope_key, 0));
+        PERFORM pg_advisory_xact_lock(hashtextextended(scope_key, 1));
     ELSE
-        PERFORM pg_advisory_xact_lock_shared(hashtextextended(scope_key, 0));
+        PERFORM pg_advisory_xact_lock_shared(hashtextextended(scope_key, 1));
     END IF;
 END $$;
 

@@ -60,29 +60,28 @@ CREATE FUNCTION olvido.current_external() RETURNS text LANGUAGE sql STABLE PARAL
 
 -- The queue for a life, or for the lives of a tenant (scope_key): whoever writes shares it, whoever ends it takes it
 -- alone. Row locks alone would let a forget wait for ever: a row that is shared without a break is never free, while
--- these are granted in the order of asking.
+-- these are granted in the order of asking. Seed 1: seed 0 is the lock of `olvido migrate`.
 CREATE FUNCTION olvido.queue(scope_key text, alone boolean) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     IF alone THEN
-        PERFORM pg_advisory_xact_lock(hashtextextended(scope_key, 0));
+        PERFORM pg_advisory_xact_lock(hashtextextended(scope_key, 1));
     ELSE
-        PERFORM pg_advisory_xact_lock_shared(hashtextextended(scope_key, 0));
+        PERFORM pg_advisory_xact_lock_shared(hashtextextended(scope_key, 1));
     END IF;
 END $$;
 
 -- Enter the scope of one subject for the rest of this transaction, as a request does: by external id.
 -- pinned is the life that the caller saw before; if it is over, `over` is true and no row is visible.
 -- With lock, the life is held against a concurrent forget until the transaction ends.
+-- The wish for custom plans comes last: the queries in here read relations without partitions, so their generic plans
+-- lock no leaf, and they are planned once a connection instead of once a transaction.
 CREATE FUNCTION olvido.enter_scope(
     tenant text, external text, pinned uuid, lock boolean,
     OUT subject_key uuid, OUT entered_at timestamptz, OUT over boolean, OUT closed boolean
 ) LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
 BEGIN
-    PERFORM set_config('olvido.tenant', tenant, true),
-            set_config('olvido.external', external, true),
-            -- A generic plan locks every partition, so that one being rewritten would stall every tenant.
-            set_config('plan_cache_mode', 'force_custom_plan', true);
+    PERFORM set_config('olvido.tenant', tenant, true), set_config('olvido.external', external, true);
     SELECT t.closed_at IS NOT NULL INTO closed FROM olvido.tenants t WHERE t.tenant_id = tenant;
     closed := coalesce(closed, false);
     SELECT s.subject_key INTO subject_key
@@ -100,7 +99,9 @@ BEGIN
             subject_key := NULL;
         END IF;
     END IF;
-    PERFORM set_config('olvido.subject', coalesce(subject_key::text, ''), true);
+    PERFORM set_config('olvido.subject', coalesce(subject_key::text, ''), true),
+            -- A generic plan locks every partition, so that one being rewritten would stall every tenant.
+            set_config('plan_cache_mode', 'force_custom_plan', true);
     entered_at := clock_timestamp();
 END $$;
 
@@ -112,9 +113,7 @@ CREATE FUNCTION olvido.enter_life(
 ) LANGUAGE plpgsql AS $$
 #variable_conflict use_variable
 BEGIN
-    PERFORM set_config('olvido.tenant', tenant, true),
-            set_config('olvido.external', coalesce(external, ''), true),
-            set_config('plan_cache_mode', 'force_custom_plan', true);
+    PERFORM set_config('olvido.tenant', tenant, true), set_config('olvido.external', coalesce(external, ''), true);
     SELECT t.closed_at IS NOT NULL INTO closed FROM olvido.tenants t WHERE t.tenant_id = tenant;
     closed := coalesce(closed, false);
     IF lock THEN
@@ -126,7 +125,8 @@ BEGIN
           FROM olvido.subjects s WHERE s.tenant_id = tenant AND s.subject_key = pinned;
     END IF;
     over := subject_key IS NULL;
-    PERFORM set_config('olvido.subject', coalesce(pinned::text, ''), true);
+    PERFORM set_config('olvido.subject', coalesce(pinned::text, ''), true),
+            set_config('plan_cache_mode', 'force_custom_plan', true);
     entered_at := clock_timestamp();
 END $$;
 

@@ -1,0 +1,59 @@
+"""Which role may do what with each relation: what the migrations grant, said a second time.
+
+`olvido doctor` and the catalogue test compare the database with this. A leaf has no grant to anybody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from olvido.storage.data_map import SUBJECT_RELATIONS
+from olvido.storage.findings import Finding, Severity
+from olvido.storage.row_policies import APP, ERASER, OWNER, WORKER
+
+_ALL = "SELECT INSERT UPDATE DELETE"
+
+GRANTS: Mapping[str, Mapping[str, str]] = {
+    "tenants": {APP: "SELECT INSERT UPDATE(closed_at)", WORKER: "SELECT INSERT UPDATE(closed_at)"},
+    "subjects": {APP: "SELECT INSERT UPDATE(created_at) DELETE", WORKER: "SELECT UPDATE(created_at) DELETE"},
+    "due": {APP: _ALL, WORKER: _ALL},
+    "audit_log": {APP: "INSERT", WORKER: "SELECT INSERT"},
+    "schema_version": {APP: "SELECT", WORKER: "SELECT", ERASER: "SELECT"},
+    **{relation.name: {APP: _ALL, WORKER: _ALL} for relation in SUBJECT_RELATIONS},
+}
+"""Verbs by relation and role; a verb on one column as `UPDATE(closed_at)`."""
+
+PAST_ROWS = frozenset({"TRUNCATE", "TRIGGER", "REFERENCES"})
+"""What row security does not stand before."""
+
+
+def grant_findings(granted: Iterable[Mapping[str, Any]]) -> list[Finding]:
+    """How the grants of a database differ from the declared ones. granted: rows of relation, role and verb."""
+    found = {(row["relation"], row["role"], row["verb"]) for row in granted if row["role"] != OWNER}
+    wanted = {
+        (relation, role, verb)
+        for relation, roles in GRANTS.items()
+        for role, verbs in roles.items()
+        for verb in verbs.split()
+    }
+    return [
+        *(
+            Finding(
+                code="missing_grant",
+                problem=f"{role} may not {verb} on {relation}, so that calls which need it are refused.",
+                remedy="Restore the grants of the migrations, as from a dump made with its rights.",
+            )
+            for relation, role, verb in sorted(wanted - found)
+        ),
+        *(
+            Finding(
+                code="extra_grant",
+                severity=Severity.ERROR if verb in PAST_ROWS else Severity.WARNING,
+                problem=f"{role} may {verb} on {relation}, which no migration granted"
+                + (" and row security does not limit." if verb in PAST_ROWS else "; only row security limits it."),
+                remedy=f"As the owner, REVOKE {verb} on olvido.{relation} from {role}.",
+            )
+            for relation, role, verb in sorted(found - wanted)
+        ),
+    ]
