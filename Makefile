@@ -1,7 +1,7 @@
 # Two commands are enough: `make demo` and `make test`. Both set everything up first.
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test check pytest bench wheel-smoke format sync lock clean
+.PHONY: help setup demo test check pytest bench bench-contract bench-crash wheel-smoke format sync docs lock clean schema
 
 BIN := .venv/bin
 READY := .venv/.ready
@@ -10,7 +10,7 @@ export PYTHON
 help:  ## Show this help
 	@echo "Olvido: memory that remembers correctly and forgets correctly"
 	@echo
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
 	@echo "Needs make, git and Python 3.11 or newer; choose one with PYTHON=/path/to/python."
 
@@ -50,11 +50,22 @@ format: $(READY)  ## Format the code and apply the safe fixes
 sync: $(READY)  ## Derive the sync face again after a change to the async one
 	@$(BIN)/python tools/generate_sync.py
 
+docs: $(READY)  ## Draw docs/data-model.md anew from the migrations and the data map
+	@$(BIN)/python tools/draw_data_model.py
+
 schema: $(READY)  ## Write src/olvido/storage/schema.sql anew from the migrations
 	@$(BIN)/python tools/dump_schema.py
 
 bench: $(READY)  ## Measure beside a floor in the same run, 100,000 records; ARGS="--quick" or "--only recall"
 	@$(BIN)/python -m bench.run $(ARGS)
+
+bench-contract: $(READY)  ## Check the contract over 120 customers, about two minutes; ARGS="--customers 12 --seed 3"
+	@$(BIN)/python -m bench.contract $(ARGS)
+
+ROUNDS ?= 200
+
+bench-crash: $(READY)  ## Kill the server and its clients at random moments, ROUNDS=200; ARGS="--seed 3"
+	@$(BIN)/python -m bench.crash --rounds $(ROUNDS) $(ARGS)
 
 # One version of each package for every platform and Python, so that all of us test the same code.
 lock: $(READY)  ## Bring requirements.lock in line with pyproject.toml; ARGS=--upgrade takes new versions

@@ -170,7 +170,7 @@ BAD: dict[str, tuple[Call, type[OlvidoError]]] = {
     "get missing": (lambda who: who.get_episode(uuid4()), errors.NotFound),
     "forget words": (lambda who: who.forget(f"forget {CANARY}"), errors.InvalidScope),
     "reopen missing": (lambda who: who.forget(uuid4(), reopen_previous=True), errors.NotFound),
-    "reopen dry": (lambda who: who.forget(uuid4(), reopen_previous=True, dry_run=True), errors.InvalidInput),
+    "reopen dry": (lambda who: who.forget(uuid4(), reopen_previous=True, dry_run=True), errors.NotFound),
     "list status": (lambda who: who.episodes(status=CANARY), errors.InvalidValue),
     "list definition": (lambda who: who.episodes(definition=f"my {CANARY}"), errors.NotInPolicy),
     "list cursor": (lambda who: who.episodes(cursor=CANARY), errors.InvalidCursor),

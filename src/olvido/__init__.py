@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from olvido.bootstrap import open  # noqa: A004 - `olvido.open()` reads as what it does
     from olvido.domain.context import ContextBlock
+    from olvido.domain.export import Export, ImportedExport, LeftOut
     from olvido.domain.instants import KEEP
     from olvido.domain.origin import Origin, OriginClass
     from olvido.domain.policy import Policy
@@ -47,10 +48,13 @@ __all__ = [
     "Consult",
     "ContextBlock",
     "Episode",
+    "Export",
     "Fact",
     "ForgetReport",
+    "ImportedExport",
     "IndexState",
     "Kind",
+    "LeftOut",
     "Memory",
     "Message",
     "NewEpisode",
@@ -83,6 +87,7 @@ __all__ = [
 _HOMES = {
     "olvido.bootstrap": ("open",),
     "olvido.domain.context": ("ContextBlock",),
+    "olvido.domain.export": ("Export", "ImportedExport", "LeftOut"),
     "olvido.domain.instants": ("KEEP",),
     "olvido.domain.origin": ("Origin", "OriginClass"),
     "olvido.domain.policy": ("Policy",),

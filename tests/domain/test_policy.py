@@ -24,11 +24,11 @@ def changed(old: str, new: str) -> Policy:
 
 
 def test_the_default_policy_covers_a_support_assistant() -> None:
-    """Language, channel and name; cases and notes; payments, balances and orders as live state; copies outside."""
+    """Language, channel and name; cases and two kinds of note; payments, balances and orders as live state; copies."""
     policy = default_policy()
 
     assert list(policy.preferences) == ["language", "contact_channel", "display_name"]
-    assert list(policy.episodes) == ["support-case", "note"]
+    assert list(policy.episodes) == ["support-case", "note", "imported-note"]
     assert list(policy.live_state) == ["payment", "balance", "order_progress"]
     assert {copy.kind for copy in policy.copies} == {"backup", "log", "service"}
     assert policy.sessions.retention == timedelta(hours=24)

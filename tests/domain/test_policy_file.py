@@ -73,7 +73,11 @@ def hand_over(line: str) -> tuple[str, str]:
         (f"{NOTE_TEXT}\n    searchable: [text]", "words: {type: boolean}", "fields:", "needs the field `text`"),
         (f"{NOTE_TEXT}\n    searchable: [text]", "text: {type: boolean}", "text: {", "must have type text"),
         ("untrusted: true", "untrusted: false", "untrusted: false", "set untrusted to true"),
-        (*hand_over("episode: suport-case"), "episode: suport-case", "not among the episodes: support-case, note"),
+        (
+            *hand_over("episode: suport-case"),
+            "episode: suport-case",
+            "not among the episodes: support-case, note, imported-note",
+        ),
         (*hand_over("episod: support-case"), "episod: support-case", "did you mean `episode`"),
         (*hand_over("fields: {sumary: goal}"), "fields: {sumary: goal}", "not among the fields of `support-case`"),
         (

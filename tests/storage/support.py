@@ -16,7 +16,7 @@ from psycopg.rows import DictRow, dict_row
 
 import olvido
 from olvido.storage.data_map import DATA_MAP, SUBJECT_RELATIONS
-from olvido.storage.row_policies import APP, ERASER, WORKER
+from olvido.storage.row_policies import APP
 from tests.conftest import Clone
 
 PASSWORD = "of-a-throw-away-login"
@@ -26,16 +26,6 @@ LOOKED_UP = olvido.Origin.observed("crm.lookup", ref="call-1")
 
 SUBJECT = frozenset(relation.name for relation in SUBJECT_RELATIONS)
 """Names of the relations that hold personal records."""
-
-GRANTS = {
-    "tenants": {APP: "SELECT INSERT UPDATE(closed_at)", WORKER: "SELECT INSERT UPDATE(closed_at)"},
-    "subjects": {APP: "SELECT INSERT UPDATE(created_at) DELETE", WORKER: "SELECT UPDATE(created_at) DELETE"},
-    "due": {APP: "SELECT INSERT UPDATE DELETE", WORKER: "SELECT INSERT UPDATE DELETE"},
-    "audit_log": {APP: "INSERT", WORKER: "SELECT INSERT"},
-    "schema_version": {APP: "SELECT", WORKER: "SELECT", ERASER: "SELECT"},
-    **{name: {APP: "SELECT INSERT UPDATE DELETE", WORKER: "SELECT INSERT UPDATE DELETE"} for name in SUBJECT},
-}
-"""What each role may do with each relation; a leaf has no grant to anybody."""
 
 _numbers = itertools.count()
 

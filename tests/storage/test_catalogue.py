@@ -12,11 +12,12 @@ import pytest
 import olvido
 from olvido.errors import UnsafeDatabase
 from olvido.storage.data_map import DATA_MAP, FORGOTTEN, ColumnClass, RelationClass
+from olvido.storage.grants import GRANTS
 from olvido.storage.guard import inspect, refuse_unsafe
 from olvido.storage.queries import statements
 from olvido.storage.row_policies import APP, OWNER, expected
 from tests.conftest import Clone
-from tests.storage.support import GRANTS, SUBJECT, administer, changed, populate, relations, rows, undeclared
+from tests.storage.support import SUBJECT, administer, changed, populate, relations, rows, undeclared
 
 LEAF = re.compile(r"^(episodes|index_entries|messages)_\d+$")
 CANARY = "quetzalcoatlus"

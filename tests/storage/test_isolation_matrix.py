@@ -16,9 +16,10 @@ import pytest
 from psycopg import errors, sql
 
 from olvido.storage.data_map import DATA_MAP, SUBJECT_RELATIONS
+from olvido.storage.grants import GRANTS
 from olvido.storage.row_policies import APP, ERASER, WORKER
 from tests.storage.conftest import COMPOSED, World
-from tests.storage.support import GRANTS, administer, login, relations, rows
+from tests.storage.support import administer, login, relations, rows
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 Row = Mapping[str, Any]

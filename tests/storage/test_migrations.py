@@ -23,6 +23,7 @@ import olvido
 from olvido.adapters.embedded import ServerUrls
 from olvido.errors import DatabaseUnavailable, InvalidInput, SchemaMismatch, UnsafeDatabase
 from olvido.storage import guard, migrations
+from olvido.storage.findings import Finding
 from olvido.storage.migrations import MigrationReport, known_migrations, pending
 from tests.conftest import Clone, named
 from tests.storage.support import administer, login, name_of, rows, undeclared
@@ -60,7 +61,7 @@ def fresh(cluster: ServerUrls) -> Iterator[Clone]:
         yield database
 
 
-async def _findings(database: Clone) -> list[guard.Finding]:
+async def _findings(database: Clone) -> list[Finding]:
     async with await psycopg.AsyncConnection.connect(database.app, row_factory=dict_row) as connection:
         return await guard.inspect(connection, role="olvido_app")
 

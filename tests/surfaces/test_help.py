@@ -27,8 +27,9 @@ def commands(command: Command, path: tuple[str, ...] = ()) -> Iterator[tuple[tup
 EVERY = dict(commands(typer.main.get_command(app)))
 LEAVES = {path: command for path, command in EVERY.items() if not hasattr(command, "commands")}
 EXPECTED = {
-    ("demo",), ("remember",), ("import",), ("recall",), ("context",), ("consolidate",), ("forget",), ("purge",),
-    ("migrate",), ("doctor",), ("policy", "check"), ("episode", "record"), ("episode", "list"),
+    ("demo",), ("remember",), ("import",), ("export",), ("recall",), ("context",), ("consolidate",), ("forget",),
+    ("purge",), ("migrate",), ("doctor",), ("policy", "check"), ("policy", "explain"), ("policy", "schema"),
+    ("policy", "add", "preference"), ("policy", "add", "episode"), ("episode", "record"), ("episode", "list"),
     ("preference", "set"), ("preference", "correct"), ("preference", "get"), ("preference", "list"),
     ("preference", "history"),
 }  # fmt: skip

@@ -57,6 +57,12 @@ BAD = [
     pytest.param({**NOTE, "tenant": " "}, "tenant is empty", id="scope"),
     pytest.param({**NOTE, "text": f"{CANARY} " * 500}, "characters", id="long"),
     pytest.param({**NOTE, "event_id": "n" * 300}, "event_id takes 300 bytes", id="event-id"),
+    pytest.param({**NOTE, "event_id": f"sk-test-{'0' * 12}1111aaaa"}, "Credentials are never stored", id="secret"),
+    pytest.param(
+        {**EPISODE, "origin": {"class": "observed", "source": f"sk-test-{'0' * 12}1111aaaa"}},
+        "Credentials are never stored",
+        id="secret-origin",
+    ),
     pytest.param({**PREFERENCE, "value": CANARY}, "must be one of", id="value"),
     pytest.param({**PREFERENCE, "key": "shoe-size"}, "not in policy", id="policy"),
     pytest.param({**PREFERENCE, "origin": {"class": "declared", "source": "crm"}}, "when it was said", id="undated"),

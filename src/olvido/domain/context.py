@@ -7,12 +7,14 @@ the block, so whatever it says stays data.
 from __future__ import annotations
 
 import json
+import string
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from uuid import UUID
 
+from olvido.domain.policy_values import JOINERS
 from olvido.domain.recalled import Consult
 from olvido.errors import InvalidInput
 
@@ -22,8 +24,10 @@ CLOSING = "</memory>\n"
 # Cc: control. Cf: format, among them the marks that reorder text and the invisible tag letters; the joiners that emoji
 # and some scripts are written with stay. Cs: unpaired surrogates. Zl, Zp: line and paragraph separators.
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-_JOINERS = "\u200c\u200d"
 _MARKUP = "<>&"
+
+_NOT_ASCII = bytes(range(128, 256))
+_CHEAP = (string.ascii_letters + " ").encode()
 
 
 class Section(StrEnum):
@@ -92,13 +96,11 @@ def estimate_tokens(text: str) -> int:
     4), one for any other ASCII character, and one less than its UTF-8 bytes for every other character: 1 for an
     accented letter, 2 for a CJK character, 3 for an emoji. It is not your model's count: pass `count_tokens` for that.
     """
-    thirds = 0
-    for character in text:
-        if character.isascii():
-            thirds += 1 if character.isalpha() or character == " " else 3
-        else:
-            thirds += 3 * (len(character.encode(errors="replace")) - 1)
-    return -(-thirds // 3)
+    encoded = text.encode(errors="replace")
+    plain = len(encoded.translate(None, _NOT_ASCII))
+    cheap = len(encoded) - len(encoded.translate(None, _CHEAP))
+    wide = (len(encoded) - plain) - (len(text) - plain)
+    return -(-(cheap + 3 * (plain - cheap) + 3 * wide) // 3)
 
 
 def fill(entries: Sequence[Entry], max_tokens: int, count: Callable[[str], int]) -> Filled:
@@ -141,9 +143,13 @@ def require_count(value: object, name: str) -> int:
 
 def _choose(wanted: Sequence[Entry], max_tokens: int, count: Callable[[str], int], *, note: bool) -> list[Entry]:
     chosen: list[Entry] = []
+    section, text = None, OPENING
+    ending = f"{_note(len(wanted))}{CLOSING}" if note else CLOSING
     for entry in wanted:
-        if _fits(render([*chosen, entry], len(wanted) if note else 0), max_tokens, count):
+        longer = f"{text}{_heading(entry, section)}{_line(entry)}"
+        if _fits(longer + ending, max_tokens, count):
             chosen.append(entry)
+            section, text = entry.section, longer
     return chosen
 
 
@@ -164,13 +170,18 @@ def _filled(text: str, chosen: Sequence[Entry], wanted: Sequence[Entry], count: 
 def _lines(entries: Sequence[Entry]) -> Iterator[str]:
     section = None
     for entry in entries:
-        if entry.section is not section:
-            section = entry.section
-            yield f"# {section}\n"
-        if entry.text is None:
-            yield f"{quoted(entry.label)}\n"
-        else:
-            yield f"{{{quoted(entry.label)}: {quoted(entry.text)}}}\n"
+        yield _heading(entry, section) + _line(entry)
+        section = entry.section
+
+
+def _heading(entry: Entry, section: Section | None) -> str:
+    return "" if entry.section is section else f"# {entry.section}\n"
+
+
+def _line(entry: Entry) -> str:
+    if entry.text is None:
+        return f"{quoted(entry.label)}\n"
+    return f"{{{quoted(entry.label)}: {quoted(entry.text)}}}\n"
 
 
 def _note(left_out: int) -> str:
@@ -178,7 +189,7 @@ def _note(left_out: int) -> str:
 
 
 def _unwanted(character: str) -> bool:
-    return character in _MARKUP or (character not in _JOINERS and unicodedata.category(character) in _INVISIBLE)
+    return character in _MARKUP or (character not in JOINERS and unicodedata.category(character) in _INVISIBLE)
 
 
 def _escaped(character: str) -> str:

@@ -17,7 +17,8 @@ CLOCK_SKEW = timedelta(minutes=5)
 class Verdict(Enum):
     """What to do with a statement.
 
-    BEGIN: store it as version 1. SUPERSEDE: store it as the next version. UNCHANGED: it already stands; write nothing.
+    BEGIN: store it as version 1. SUPERSEDE: store it as the next version. UNCHANGED: it already stands, so there is no
+    new version; that it was said again later is noted.
     REFUSE: do not store it; the decision carries the error.
     """
 
@@ -41,7 +42,7 @@ class Decision:
 class Statement:
     """A value that someone states for a key.
 
-    correction: an explicit correction (Change.CORRECTED) wins over dates; a set does not.
+    change: an explicit correction (Change.CORRECTED) wins over dates; a set does not.
     said_at: event time. expires_at: None for no end. keeps_expiry: the caller gave no expiry.
     expected_version: the version that the caller saw; 0 means "none yet", None means any.
     """

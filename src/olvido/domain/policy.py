@@ -27,6 +27,7 @@ from olvido.domain.policy_document import (
     SessionDefinition,
     is_key,
 )
+from olvido.domain.policy_lines import HAND_OVER, Section, definition_lines
 from olvido.domain.policy_values import TextValue, ValueShape, nfc
 from olvido.domain.records import JsonScalar
 from olvido.domain.redaction import safe_name
@@ -162,11 +163,11 @@ class Policy:
 
         Raises LiveState if the key names live state, NotInPolicy if the policy does not define it.
         """
-        return self._find(self.preferences, key, "preference", _PREFERENCE_LINES)
+        return self._find(self.preferences, key, Section.PREFERENCES)
 
     def episode(self, definition: str) -> EpisodeRule:
         """The rule for a kind of episode. Raises LiveState or NotInPolicy, as `preference` does."""
-        return self._find(self.episodes, definition, "episode", _EPISODE_LINES)
+        return self._find(self.episodes, definition, Section.EPISODES)
 
     def hand_over(self) -> HandOver:
         """The rule by which a session is handed over to an episode. Raises NotInPolicy if there is none."""
@@ -188,52 +189,42 @@ class Policy:
             if isinstance(shape, TextValue) and shape.multiline
         ]
         definition, field, status = fits[0] if fits else ("my-episode", "summary", None)
-        lines = _HAND_OVER_LINES.format(definition=definition, field=field)
+        lines = HAND_OVER.format(definition=definition, field=field)
         return lines if status is None else f"{lines}    status: {status}\n"
 
-    def _find(self, rules: Mapping[str, Rule], key: object, kind: str, lines: str) -> Rule:
-        name = nfc(key) if isinstance(key, str) else ""
-        if name in rules:
-            return rules[name]
+    def new_definition(self, section: Section, name: str) -> str:
+        """Lines that define `name`, and hold in this policy once they stand in `section`.
+
+        Raises InvalidValue if the policy defines it already or it cannot be a name, LiveState as `preference` does.
+        """
+        key = nfc(name)
+        if key in (self.preferences if section is Section.PREFERENCES else self.episodes):
+            raise InvalidValue(f"Policy {self.name} defines the {section} {key} already. Change its lines.")
+        self._refuse_live_state(key)
+        if not is_key(key) or safe_name(key) != key:
+            raise InvalidValue(
+                "A name is a lower-case letter, then letters, digits, `-` and `_`, at most 60 in all, and no secret."
+            )
+        return definition_lines(section, key, self.default_purpose)
+
+    def _refuse_live_state(self, name: str) -> None:
         if name in self.live_state:
             consult = self.live_state[name].consult
             raise LiveState(f"{name} is live state and is never remembered. Consult {consult} instead.")
+
+    def _find(self, rules: Mapping[str, Rule], key: object, section: Section) -> Rule:
+        name = nfc(key) if isinstance(key, str) else ""
+        if name in rules:
+            return rules[name]
+        self._refuse_live_state(name)
         shown = safe_name(name)
         close = difflib.get_close_matches(name.casefold()[:60], rules, n=1)
         guess = f" Did you mean {close[0]}?" if close else ""
-        addition = lines.format(key=shown if is_key(shown) else "my-key", purpose=self.default_purpose)
+        addition = definition_lines(section, shown if is_key(shown) else "my-key", self.default_purpose)
         raise NotInPolicy(
-            f"{kind} {shown} is not in policy {self.name}: no purpose, no memory.{guess} "
-            f"To allow it, add under {kind}s:\n{addition}"
+            f"{section} {shown} is not in policy {self.name}: no purpose, no memory.{guess} "
+            f"To allow it, add under {section}s:\n{addition}"
         )
-
-
-_PREFERENCE_LINES = """\
-  {key}:
-    description: what it is for
-    purpose: {purpose}
-    value: {{type: text, max_length: 80}}
-    origins: [declared]
-    retention: 365d
-"""
-
-_EPISODE_LINES = """\
-  {key}:
-    description: what happened
-    purpose: {purpose}
-    origins: [observed]
-    retention: 365d
-    statuses: [open, closed]
-    fields:
-      summary: {{type: text, max_length: 500}}
-    searchable: [summary, status]
-"""
-
-_HAND_OVER_LINES = """\
-  hand_over:
-    episode: {definition}
-    fields: {{{field}: goal}}
-"""
 
 
 def expiry(retention: timedelta | None, now: datetime, requested: datetime | KeepType | None) -> datetime | None:

@@ -22,6 +22,7 @@ from olvido.errors import InvalidPolicy
 
 DEFAULT_POLICY = "default_policy.yaml"
 MAX_CHARACTERS = 500_000
+SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 # They take the place of required parts that have problems of their own, so that the other parts can be compared.
 _STAND_IN_PURPOSE = {"lawful_basis": "contract", "description": "stand-in"}
@@ -90,8 +91,8 @@ def default_policy() -> Policy:
 
 
 def policy_schema() -> dict[str, Any]:
-    """JSON Schema (draft 2020-12) of a policy file, for editors."""
-    return PolicyDocument.model_json_schema()
+    """JSON Schema of a policy file, for editors. What parts say about each other is for `load_policy` to check."""
+    return {"$schema": SCHEMA_DIALECT, **PolicyDocument.model_json_schema()}
 
 
 def _read(text: str) -> tuple[PolicyDocument | None, tuple[Problem, ...]]:

@@ -19,6 +19,10 @@ SAFE_INTEGER = 2**53 - 1
 """The largest integer that every JSON reader keeps exact (RFC 8259, section 6)."""
 
 
+JOINERS = "\u200c\u200d"
+"""What emoji and some scripts are written with; every other invisible character could lay out text of its own."""
+
+
 class Strict(BaseModel):
     """What every part of a policy file is: typed without coercion, closed to unknown keys, immutable."""
 
@@ -57,6 +61,11 @@ class ChoiceValue(Strict):
         raise InvalidValue(f"{name} must be one of: {', '.join(self.choices)}.")
 
 
+def _lays_out(character: str) -> bool:
+    """Whether a character changes how other text is shown: line breaks, control, reordering and invisible ones."""
+    return unicodedata.category(character) in {"Cc", "Cf", "Zl", "Zp"} and character not in JOINERS
+
+
 class TextValue(Strict):
     """Text, kept in NFC and otherwise as given; `max_length` counts characters after that.
 
@@ -79,8 +88,8 @@ class TextValue(Strict):
             raise InvalidValue(f"{name} is blank. Pass 1 to {self.max_length} characters, or leave it out.")
         if len(text) > self.max_length:
             raise InvalidValue(f"{name} is {len(text)} characters long; the policy allows {self.max_length}.")
-        if not self.multiline and any(unicodedata.category(character) in {"Cc", "Zl", "Zp"} for character in text):
-            raise InvalidValue(f"{name} must be one line without control characters.")
+        if not self.multiline and any(map(_lays_out, text)):
+            raise InvalidValue(f"{name} must be one line without control or invisible characters.")
         return text
 
 

@@ -193,6 +193,7 @@ class Session:
 
     record_id: UUID
     session_id: str
+    purpose: str
     goal: str | None
     decisions: tuple[str, ...]
     constraints: tuple[str, ...]

@@ -10,6 +10,7 @@ from typing import Self
 from uuid import UUID
 
 from olvido.domain.context import ContextBlock
+from olvido.domain.export import Export, ImportedExport
 from olvido.domain.instants import KEEP, KeepType
 from olvido.domain.origin import Origin, OriginClass
 from olvido.domain.recalled import Recall
@@ -26,12 +27,14 @@ from olvido.domain.records import (
 )
 from olvido.domain.report import ForgetReport
 from olvido.domain.scope import Scope
-from olvido.errors import InvalidInput
 from olvido.memory.session import SessionMemory
 from olvido.operations import (
+    consent,
     consolidate,
     context,
+    export,
     forget,
+    import_export,
     read,
     recall,
     record_episode,
@@ -286,17 +289,38 @@ class ScopedMemory:
         """Forget one record with all that derives from it.
 
         Of a preference this is the whole chain of versions; with reopen_previous only the current version goes and the
-        value before it becomes current again. Raises NotFound (only with reopen_previous), InvalidInput, InvalidScope.
+        value before it becomes current again. Raises NotFound (only with reopen_previous), InvalidScope.
         """
         if reopen_previous:
-            if dry_run:
-                raise InvalidInput("A dry run counts a whole chain. Leave out reopen_previous, or run it for real.")
-            return await reopen.reopen_previous(self._environment, self._caller, record_id)
+            return await reopen.reopen_previous(self._environment, self._caller, record_id, dry_run=dry_run)
         return await forget.forget_record(self._environment, self._caller, record_id, dry_run=dry_run)
 
     async def forget_all(self, *, dry_run: bool = False) -> ForgetReport:
         """Forget this subject. Afterwards this handle reads nothing and writes nothing."""
         return await forget.forget_subject(self._environment, self._caller, dry_run=dry_run)
+
+    async def export(self) -> Export:
+        """Everything that is live of this person, at one instant: `export.document` is it in plain JSON types.
+
+        See `olvido.operations.export`. Raises TenantClosed.
+        """
+        return await export.export(self._environment, self._caller)
+
+    async def import_export(self, document: object, *, new_consent: bool = False) -> ImportedExport:
+        """Store an export, of this or another scope, under the policy in force; all or nothing, and once.
+
+        What was forgotten since is not revived, unless the person consented again (new_consent).
+        See `olvido.operations.import_export`. Raises InvalidInput, ConsentNeeded, OriginNotGranted, UnsafeDatabase.
+        """
+        return await import_export.import_export(self._environment, self._caller, document, new_consent=new_consent)
+
+    async def forgotten_until(self) -> datetime | None:
+        """The last forget that may have been of this person (UTC), None if none can have been: for whoever imports.
+
+        An import from elsewhere should take nothing that happened before it without a new consent.
+        See `olvido.operations.consent`. Raises UnsafeDatabase without a worker's login, TenantClosed.
+        """
+        return await consent.forgotten_until(self._environment, self._caller)
 
     async def checksums(self) -> dict[str, str]:
         """SHA-256 of all rows of this scope, by relation: equal before and after somebody else was forgotten."""

@@ -9,7 +9,7 @@ from olvido.domain.identifiers import required_identifier
 from olvido.domain.origin import Origin
 from olvido.domain.records import Fact
 from olvido.errors import InvalidValue
-from olvido.operations.admission import check_text, mask
+from olvido.operations.admission import check_text, mask, refuse_credentials_in
 from olvido.operations.environment import Caller, Environment
 from olvido.operations.session_state import lock
 from olvido.storage import rows
@@ -33,12 +33,14 @@ async def add_fact(
 
     text: 1 to `limits.session_item_length` characters. messages: sequence numbers of messages that are there, at most
     1,000. A session has at most `limits.session_facts` facts.
-    Raises NotFound, SessionClosed, InvalidValue, InvalidInput, OriginNotGranted, SubjectForgotten, TenantClosed.
+    Raises NotFound, SessionClosed, InvalidValue, InvalidInput, OriginNotGranted, SecretRefused, SubjectForgotten,
+    TenantClosed.
     """
     required_identifier(session_id, "session_id")
     limits = environment.policy.limits
     content = mask(check_text(text, "fact", limits.session_item_length))[0]
     source = caller.origin(origin)
+    refuse_credentials_in(source)
     async with environment.database.write(caller.life) as transaction:
         session = await lock(transaction, session_id)
         refers = references(messages, first=0, until=session["message_count"])

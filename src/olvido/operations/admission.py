@@ -26,7 +26,11 @@ class Accepting(Protocol):
 
 
 def require_accepted(rule: Accepting, origin: Origin, name: str) -> None:
-    """Raise OriginNotAccepted unless the policy takes this origin class for `name`, a name from the policy."""
+    """Raise unless the policy takes this origin for `name`, a name from the policy.
+
+    Raises OriginNotAccepted, and SecretRefused if the origin carries a credential.
+    """
+    refuse_credentials_in(origin)
     if not rule.accepts(origin.origin_class):
         accepted = ", ".join(rule.origins)
         raise OriginNotAccepted(
@@ -65,6 +69,11 @@ def refuse_secret(value: JsonScalar, name: str) -> None:
         kinds = screen(value).masked
         if kinds:
             raise SecretRefused(f"{name} looks like it carries {', '.join(kinds)}. Credentials are never stored.")
+
+
+def refuse_credentials_in(origin: Origin) -> None:
+    """Raise SecretRefused if an origin carries a credential."""
+    refuse_credential(origin_source=origin.source, origin_ref=origin.ref, origin_actor=origin.actor)
 
 
 def refuse_credential(**identifiers: str | None) -> None:

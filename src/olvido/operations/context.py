@@ -9,6 +9,7 @@ from olvido.domain.eligibility import eligibility
 from olvido.domain.identifiers import optional_identifier
 from olvido.domain.recalled import Recall, fact_label, summary_label, summary_text
 from olvido.domain.records import Session, Summary, SummaryEntry
+from olvido.errors import NotFound
 from olvido.operations.environment import Caller, Environment
 from olvido.operations.recall import answer, ask, episode_text
 from olvido.operations.session_state import state
@@ -33,7 +34,7 @@ async def context(
 
     max_tokens: hard limit for the whole text, from 0 up, as `count_tokens` counts; None is `estimate_tokens`, a high
     estimate. session_id: a session whose state and facts belong in it; None is none.
-    Raises NotFound for a session that is not there or is expired; otherwise as `recall` does.
+    Raises NotFound for a session that is not there, is expired or is kept for another purpose; otherwise as `recall`.
     """
     require_count(max_tokens, "max_tokens")
     optional_identifier(session_id, "session_id")
@@ -41,7 +42,7 @@ async def context(
     question = await ask(environment, query, eligibility(policy, purpose=purpose), limit=policy.limits.recall_items_max)
     async with environment.database.snapshot(caller.life) as transaction:
         recalled = await answer(environment, caller, transaction, question)
-        session = None if session_id is None else await state(transaction, session_id)
+        session = None if session_id is None else await _session(transaction, session_id, recalled.purpose)
         summaries = await _summaries(transaction, recalled)
     entries = [
         *(_session_entries(session) if session else ()),
@@ -59,6 +60,13 @@ async def context(
         more=recalled.omitted,
         text_only=recalled.text_only,
     )
+
+
+async def _session(transaction: Transaction, session_id: str, purpose: str) -> Session:
+    session = await state(transaction, session_id)
+    if session.purpose != purpose:
+        raise NotFound("No session by this id is kept for this purpose. Leave session_id out, or ask for its purpose.")
+    return session
 
 
 async def _summaries(transaction: Transaction, recalled: Recall) -> list[Summary]:

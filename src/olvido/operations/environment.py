@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from olvido.domain.origin import Origin, OriginClass
 from olvido.domain.policy import Policy
 from olvido.errors import InvalidInput, OriginNotGranted
-from olvido.operations.admission import refuse_credential
 from olvido.ports import Embedder, LanguageDetector
 from olvido.storage.database import Database, Life
 
@@ -36,11 +35,7 @@ class Caller:
     acting: Origin | None = None
 
     def origin(self, given: Origin | None, *, fallback: Origin | None = None) -> Origin:
-        """The origin of one write.
-
-        Raises InvalidInput if there is none, OriginNotGranted if it is not granted, SecretRefused if it carries a
-        credential.
-        """
+        """The origin of one write. Raises InvalidInput if there is none, OriginNotGranted if it is not granted."""
         origin = given or self.acting or fallback
         if origin is None:
             raise InvalidInput(
@@ -54,5 +49,4 @@ class Caller:
                 f"This caller may not assert the origin class {origin.origin_class}; granted: {granted}. "
                 "Grant it in memory.scope(..., asserts=...), in trusted host code."
             )
-        refuse_credential(origin_source=origin.source, origin_ref=origin.ref, origin_actor=origin.actor)
         return origin

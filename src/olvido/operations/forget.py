@@ -10,7 +10,7 @@ from uuid import UUID
 
 from olvido.domain.identifiers import record_uuid
 from olvido.domain.report import Chain, ForgetReport, local_copies, outside_copies, overall, plan_hash
-from olvido.errors import Unavailable
+from olvido.errors import SubjectForgotten, Unavailable
 from olvido.operations.environment import Caller, Environment
 from olvido.storage.data_map import FORGOTTEN
 from olvido.storage.database import Transaction
@@ -29,6 +29,10 @@ log = logging.getLogger("olvido.forget")
 _SQL = statements("removal")
 _DATA_MAP = statements("data_map")
 
+RETURNED = (
+    "This subject was forgotten after this handle was first used, and has come back since. Nothing was removed. "
+    "To forget what is stored now, take a new handle with memory.scope(...)."
+)
 NOTHING = dict.fromkeys(FORGOTTEN, 0)
 _REMOVE = {
     "preferences": remove_preferences,
@@ -62,11 +66,15 @@ async def forget_subject(environment: Environment, caller: Caller, *, dry_run: b
     """Forget everything about the subject of this scope, and end this life of it.
 
     Later writes through handles that knew this life are refused. A second call finds nothing and succeeds.
-    Raises TenantClosed, Conflict, DatabaseUnavailable (then nothing was removed).
+    Raises SubjectForgotten if this handle's life is over and the person has come back since: what is stored now was
+    consented to afterwards, and a new handle forgets it. Raises TenantClosed, Conflict, DatabaseUnavailable, and then
+    nothing was removed.
     """
     removed: Mapping[str, int] = {}
     async with environment.database.existing(caller.life) as transaction:
         now, key = transaction.now, transaction.key
+        if transaction.over and await transaction.one(_SQL["lives"], external=caller.life.scope.subject) is not None:
+            raise SubjectForgotten(RETURNED)
         if dry_run:
             planned = await count_life(transaction)
         else:

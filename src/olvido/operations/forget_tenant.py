@@ -41,7 +41,7 @@ async def forget_tenant(
         size = await transaction.one(_SQL["tenant_size"])
     total = 0 if size is None else size["lives"]
     planned, removed, remaining = Counter(NOTHING), Counter[str](), Counter[str]()
-    verified_at, unverified, lives = None, False, 0
+    unverified, lives = False, 0
     after = None
     while True:
         async with database.administer(tenant) as transaction:
@@ -59,12 +59,17 @@ async def forget_tenant(
                 planned.update(counted)
                 removed.update(gone)
             if not dry_run:
-                left, verified_at = await read_back(environment, tenant, after, worker=True)
+                left, _ = await read_back(environment, tenant, after, worker=True)
                 remaining.update(left or {})
                 unverified = unverified or left is None
             lives += int(any(counted.values()))
             if progress is not None:
                 progress(lives, total)
+    verified_at = None
+    if not dry_run and not unverified:
+        async with database.administer(tenant) as transaction:
+            size, verified_at = await transaction.one(_SQL["tenant_size"]), transaction.now
+        remaining["subjects"] = 0 if size is None else size["lives"]
     return report(
         environment,
         Erasure(
@@ -74,8 +79,8 @@ async def forget_tenant(
             removed=removed,
             requested_at=now,
             dry_run=dry_run,
-            remaining=None if dry_run or unverified else remaining,
-            verified_at=verified_at if lives else now,
+            remaining=None if verified_at is None else remaining,
+            verified_at=verified_at,
             lives=lives,
         ),
     )

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from olvido.domain.records import IndexState
-from olvido.errors import EmbedderUnavailable, InvalidValue
+from olvido.errors import InvalidValue
+from olvido.operations.embedding import passage_vectors
 from olvido.operations.environment import Environment
-from olvido.ports import Vector, Vectors
-from olvido.storage.queries import statements
-
-log = logging.getLogger("olvido.index")
+from olvido.ports import Vector
 
 LANGUAGES = ("en", "es", "pt", "other")
-
-_SQL = statements("index_entries")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -62,17 +57,17 @@ async def prepare_many(
     if None in languages:
         # Off the event loop: the first call loads a model, which takes about a second.
         known = await asyncio.to_thread(_detect, environment, texts, languages)
-    embedder: str | None = environment.embedder.id
-    vectors: Sequence[Vector | None] | Vectors
-    try:
-        vectors = await environment.embedder.embed_passages(texts)
-    except EmbedderUnavailable:
-        log.warning("embedder unavailable", extra={"action": "index_gap", "embedder": embedder})
-        embedder, vectors = None, [None] * len(texts)
+    vectors = await passage_vectors(environment, texts)
+    if vectors is None:
+        return [_worded(text, str(language)) for text, language in zip(texts, known, strict=True)]
     return [
-        Prepared(text=text, language=str(language), embedder=embedder, embedding=vector)
+        Prepared(text=text, language=str(language), embedder=environment.embedder.id, embedding=vector)
         for text, language, vector in zip(texts, known, vectors, strict=True)
     ]
+
+
+def _worded(text: str, language: str) -> Prepared:
+    return Prepared(text=text, language=language, embedder=None, embedding=None)
 
 
 def _detect(environment: Environment, texts: Sequence[str], languages: Sequence[str | None]) -> list[str]:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
-
-import numpy as np
 
 from olvido.domain.eligibility import Eligibility, eligibility
 from olvido.domain.live_state import LiveTopic, match_topics, words
@@ -19,14 +16,13 @@ from olvido.domain.policy import Policy
 from olvido.domain.ranking import ScoreParts, Strength, parameters, require_query, strength_of
 from olvido.domain.recalled import Consult, Recall, RecallItem, consult_for, episode_label, preference_label, written
 from olvido.domain.records import Episode, Kind, Preference
-from olvido.errors import EmbedderUnavailable, InvalidInput
+from olvido.errors import InvalidInput
+from olvido.operations.embedding import query_vectors
 from olvido.operations.environment import Caller, Environment
 from olvido.ports import Vector
 from olvido.storage import rows
 from olvido.storage.database import Transaction
 from olvido.storage.queries import statements
-
-log = logging.getLogger("olvido.recall")
 
 MENTIONS_READ = 20
 """How many of the newest episodes with a word of a live state are looked at for when it was last mentioned."""
@@ -96,7 +92,7 @@ async def ask(environment: Environment, query: str, choice: Eligibility, *, limi
     size = policy.limits.recall_items if limit is None else limit
     if type(size) is not int or not 1 <= size <= policy.limits.recall_items_max:
         raise InvalidInput(f"limit must be a whole number between 1 and {policy.limits.recall_items_max}.")
-    vector, centre = await _embed(environment, text)
+    vector, centre = await query_vectors(environment, text) or (None, None)
     return Question(
         text=text,
         language=await asyncio.to_thread(environment.detector.detect, text),
@@ -160,22 +156,6 @@ def rank_parameters(environment: Environment, question: Question) -> dict[str, o
         **question.choice.parameters(),
         **parameters(environment.policy.ranking),
     }
-
-
-async def _embed(environment: Environment, text: str) -> tuple[Vector, Vector] | tuple[None, None]:
-    embedder = environment.embedder
-    try:
-        vector, centre = await embedder.embed_query(text), await embedder.centre()
-    except EmbedderUnavailable:
-        usable = False
-    else:
-        # An embedder of the host's own may answer anything.
-        shapes = {vector.shape, centre.shape}
-        usable = shapes == {(embedder.dimensions,)} and bool(np.isfinite(vector).all() and np.isfinite(centre).all())
-        if usable:
-            return vector, centre
-    log.warning("embedder unavailable", extra={"action": "recall_text_only", "embedder": embedder.id})
-    return None, None
 
 
 async def _consult(policy: Policy, transaction: Transaction, question: Question) -> tuple[Consult, ...]:

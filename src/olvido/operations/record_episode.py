@@ -11,7 +11,7 @@ from olvido.domain.identifiers import optional_identifier, required_identifier
 from olvido.domain.instants import KEEP, KeepType, is_expired, require_utc
 from olvido.domain.lifecycle import require_past
 from olvido.domain.origin import Origin
-from olvido.domain.policy import EpisodeRule, expiry
+from olvido.domain.policy import EpisodeRule, Policy, expiry
 from olvido.domain.records import Episode, Fields, NewEpisode, Written
 from olvido.errors import Conflict, EventConflict, InvalidValue
 from olvido.operations.admission import mask_fields, refuse_credential, require_accepted
@@ -102,10 +102,15 @@ async def record_episode(
 
 def admit(environment: Environment, caller: Caller, new: NewEpisode) -> Report:
     """What the rules let through of `new`; nothing is read or written. Raises as `record_episode` does."""
-    rule = environment.policy.episode(new.definition)
+    source = caller.origin(new.origin, fallback=REQUESTED if new.definition == NOTE else None)
+    return admit_report(environment.policy, source, new)
+
+
+def admit_report(policy: Policy, source: Origin, new: NewEpisode) -> Report:
+    """The same for an origin whose class is known to be granted."""
+    rule = policy.episode(new.definition)
     admitted = rule.admit(new.fields, new.status)
     kept, masked = mask_fields(admitted.fields)
-    source = caller.origin(new.origin, fallback=REQUESTED if new.definition == NOTE else None)
     require_accepted(rule, source, f"episode {rule.definition}")
     text = rule.text(kept, new.status)
     if rule.untrusted and not text:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from uuid import UUID
 
 from olvido.domain.records import Episode, NewEpisode, Written
 from olvido.errors import InvalidInput, OlvidoError
 from olvido.operations.environment import Caller, Environment
-from olvido.operations.indexing import prepare_many
+from olvido.operations.indexing import Prepared, prepare_many
 from olvido.operations.record_episode import Report, admit, row_of, store
 from olvido.storage import rows
+from olvido.storage.database import Transaction
 from olvido.storage.queries import statements
 
 MAX_EPISODES = 10_000
@@ -42,14 +44,7 @@ async def record_episodes(
         for place, (report, ready) in enumerate(zip(reports, prepared, strict=True)):
             with _At(place):
                 columns.append(row_of(report, ready, transaction.now))
-        found = await transaction.all(
-            _SQL["record_many"],
-            records=rows.json_rows(columns),
-            embeddings=[ready.embedding for ready in prepared],
-            embedder=prepared[0].embedder,
-            policy_version=environment.policy.version,
-        )
-        stored = {row["record_id"]: rows.episode(row) for row in found}
+        stored = await insert_many(environment, transaction, columns, prepared)
         written = []
         for place, (report, ready) in enumerate(zip(reports, prepared, strict=True)):
             episode = stored.get(report.record_id)
@@ -59,6 +54,26 @@ async def record_episodes(
                     episode, changed = await store(environment, transaction, report, ready)
             written.append(report.written(episode, ready, changed=changed))
     return tuple(written)
+
+
+async def insert_many(
+    environment: Environment,
+    transaction: Transaction,
+    columns: Sequence[Mapping[str, object]],
+    prepared: Sequence[Prepared],
+) -> dict[UUID, Episode]:
+    """Store episodes from their columns (see `row_of`), at least one, in one statement: those stored, by record id.
+
+    Those that are missing from the answer have an event that was there already.
+    """
+    found = await transaction.all(
+        _SQL["record_many"],
+        records=rows.json_rows(columns),
+        embeddings=[ready.embedding for ready in prepared],
+        embedder=next((ready.embedder for ready in prepared if ready.embedder is not None), None),
+        policy_version=environment.policy.version,
+    )
+    return {row["record_id"]: rows.episode(row) for row in found}
 
 
 def _admit(environment: Environment, caller: Caller, episodes: Sequence[NewEpisode]) -> list[Report]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import datetime
 from uuid import UUID
 
 from olvido.domain.identifiers import record_uuid
@@ -20,7 +22,9 @@ _SQL = statements("preferences")
 _DROPPED = "preference_versions"
 
 
-async def reopen_previous(environment: Environment, caller: Caller, record_id: UUID | str) -> ForgetReport:
+async def reopen_previous(
+    environment: Environment, caller: Caller, record_id: UUID | str, *, dry_run: bool = False
+) -> ForgetReport:
     """Forget the current version of the preference `record_id`; the value before it becomes a new version.
 
     The chain keeps its expiry and its numbering: the new version is the forgotten one plus 1, so that whoever expects
@@ -31,7 +35,10 @@ async def reopen_previous(environment: Environment, caller: Caller, record_id: U
     wanted = record_uuid(record_id, "record_id")
     database, version = environment.database, environment.policy.version
     async with database.existing(caller.life, lock=True) as transaction:
+        now = transaction.now
         seen, previous = await _chain(transaction, wanted)
+    if dry_run:
+        return report(environment, _erasure(wanted, now, dry_run=True))
     prepared = await prepare(environment, f"{previous.key}: {previous.value}", language="other")
     async with database.existing(caller.life, lock=True) as transaction:
         now = transaction.now
@@ -61,20 +68,24 @@ async def reopen_previous(environment: Environment, caller: Caller, record_id: U
     async with database.read(caller.life) as transaction:
         left = await transaction.one(_SQL["count_version"], record_id=wanted, version=head.version)
         verified_at = transaction.now
+    remaining = None if left is None else {_DROPPED: int(left["rows"])}
+    erasure = _erasure(wanted, now, dry_run=False)
     return report(
-        environment,
-        Erasure(
-            target="record",
-            key=str(wanted),
-            planned={_DROPPED: 1},
-            removed={_DROPPED: removed},
-            requested_at=now,
-            dry_run=False,
-            remaining=None if left is None else {_DROPPED: left["rows"]},
-            verified_at=verified_at,
-            chain=Chain.REOPENED,
-            lives=1,
-        ),
+        environment, replace(erasure, removed={_DROPPED: removed}, remaining=remaining, verified_at=verified_at)
+    )
+
+
+def _erasure(record_id: UUID, now: datetime, *, dry_run: bool) -> Erasure:
+    """One version goes, whatever else the chain has."""
+    return Erasure(
+        target="record",
+        key=str(record_id),
+        planned={_DROPPED: 1},
+        removed={},
+        requested_at=now,
+        dry_run=dry_run,
+        chain=Chain.REOPENED,
+        lives=1,
     )
 
 

@@ -9,7 +9,7 @@ from olvido.domain.context import require_count
 from olvido.domain.instants import KEEP, KeepType
 from olvido.domain.lifecycle import Decision, Statement, Verdict, judge, require_past
 from olvido.domain.origin import Origin
-from olvido.domain.policy import PreferenceRule, expiry
+from olvido.domain.policy import Policy, PreferenceRule, expiry
 from olvido.domain.records import Change, JsonScalar, Preference, Written
 from olvido.errors import Conflict
 from olvido.operations.admission import refuse_secret, require_accepted
@@ -45,16 +45,26 @@ async def state_preference(
     """
     if expected_version is not None:
         require_count(expected_version, "expected_version")
-    rule = environment.policy.preference(key)
-    checked = rule.check(value)
     source = caller.origin(origin)
-    require_accepted(rule, source, f"preference {rule.key}")
-    refuse_secret(checked, f"preference {rule.key}")
+    rule, checked = admit_value(environment.policy, source, key, value)
     await environment.database.pin(caller.life)
     prepared = await prepare(environment, f"{rule.key}: {checked}", language="other")
     async with environment.database.write(caller.life, inserting=True) as transaction:
         stating = _Stating(environment, rule, source, prepared, transaction)
         return await stating.apply(checked, change=change, expires_at=expires_at, expected_version=expected_version)
+
+
+def admit_value(policy: Policy, source: Origin, key: str, value: object) -> tuple[PreferenceRule, JsonScalar]:
+    """The rule for `key` and the value as it is to be stored; nothing is read or written.
+
+    source: an origin whose class is known to be granted. Raises NotInPolicy, LiveState, InvalidValue,
+    OriginNotAccepted, SecretRefused.
+    """
+    rule = policy.preference(key)
+    checked = rule.check(value)
+    require_accepted(rule, source, f"preference {rule.key}")
+    refuse_secret(checked, f"preference {rule.key}")
+    return rule, checked
 
 
 class _Stating:
@@ -129,6 +139,7 @@ class _Stating:
         columns = {
             "key": self._rule.key,
             "value": rows.json_value(statement.value),
+            "change": statement.change,
             "purpose": self._rule.purpose,
             "said_at": statement.said_at,
             "expires_at": statement.expires_at,
@@ -145,7 +156,6 @@ class _Stating:
                 _SQL["supersede"],
                 record_id=current.record_id,
                 current_version=current.version,
-                change=statement.change,
                 retain_until=None if kept is None else self._transaction.now + kept,
                 counts=rows.json_value({}),
                 **columns,
@@ -162,7 +172,10 @@ class _Stating:
         row = await self._transaction.one(
             _SQL["restate"], record_id=current.record_id, version=current.version, said_at=statement.said_at
         )
-        return current if row is None else rows.preference(row)
+        if row is None:
+            return current
+        await self._audit("restated", current.record_id)
+        return rows.preference(row)
 
     async def _audit(self, action: str, record_id: UUID) -> None:
         await self._transaction.audit(

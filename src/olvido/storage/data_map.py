@@ -51,15 +51,45 @@ class Forget(StrEnum):
     KEEP = "keep"
 
 
+class Exported(StrEnum):
+    """How an export shows a relation.
+
+    rows: row by row, what is live of it. counted: by the number of its rows, since it is derived from what is shown.
+    no: nothing personal is in it.
+    """
+
+    ROWS = "rows"
+    COUNTED = "counted"
+    NO = "no"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Part:
+    """Where an export shows the rows of a relation: inside the row of another one, as the list `name`.
+
+    own, other: the columns that tie a row to the row of `relation` that it belongs to.
+    """
+
+    relation: str
+    own: str
+    other: str
+    name: str
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Relation:
-    """One relation. reason: why its rule is what it is, for whoever reads a report or the map."""
+    """One relation. reason: why its rule is what it is, for whoever reads a report or the map.
+
+    exported, part: how an export shows it; part is None for what stands by itself.
+    """
 
     name: str
     relation_class: RelationClass
     forget: Forget
+    exported: Exported
     reason: str
     columns: Mapping[str, ColumnClass]
+    part: Part | None = None
 
 
 _C = ColumnClass
@@ -73,14 +103,27 @@ _ORIGIN = {
 }
 
 
-def _subject(name: str, reason: str, columns: Mapping[str, ColumnClass]) -> Relation:
+def _subject(
+    name: str,
+    reason: str,
+    columns: Mapping[str, ColumnClass],
+    *,
+    exported: Exported = Exported.ROWS,
+    part: Part | None = None,
+) -> Relation:
     return Relation(
         name=name,
         relation_class=RelationClass.SUBJECT,
         forget=Forget.DELETE,
+        exported=exported,
         reason=reason,
         columns={**_SCOPE, **columns},
+        part=part,
     )
+
+
+def _of_session(name: str) -> Part:
+    return Part(relation="sessions", own="session_id", other="session_id", name=name)
 
 
 SUBJECT_RELATIONS = (
@@ -88,6 +131,7 @@ SUBJECT_RELATIONS = (
         "summary_sources",
         "derived: which episodes a summary refers to",
         {"summary_id": _C.IDENTIFIER, "episode_id": _C.IDENTIFIER},
+        part=Part(relation="summaries", own="summary_id", other="record_id", name="episodes"),
     ),
     _subject(
         "summaries",
@@ -120,6 +164,7 @@ SUBJECT_RELATIONS = (
             "embedder": _C.ATTRIBUTE,
             "embedding": _C.CONTENT,
         },
+        exported=Exported.COUNTED,
     ),
     _subject(
         "episodes",
@@ -158,6 +203,7 @@ SUBJECT_RELATIONS = (
             "retain_until": _C.INSTANT,
             "policy_version": _C.ATTRIBUTE,
         },
+        part=Part(relation="preferences", own="record_id", other="record_id", name="versions"),
     ),
     _subject(
         "preferences",
@@ -187,6 +233,7 @@ SUBJECT_RELATIONS = (
             "content": _C.CONTENT,
             "recorded_at": _C.INSTANT,
         },
+        part=_of_session("messages"),
     ),
     _subject(
         "session_items",
@@ -198,6 +245,7 @@ SUBJECT_RELATIONS = (
             "content": _C.CONTENT,
             "recorded_at": _C.INSTANT,
         },
+        part=_of_session("items"),
     ),
     _subject(
         "session_facts",
@@ -211,6 +259,7 @@ SUBJECT_RELATIONS = (
             **_ORIGIN,
             "recorded_at": _C.INSTANT,
         },
+        part=_of_session("facts"),
     ),
     _subject(
         "sessions",
@@ -236,6 +285,7 @@ OTHER_RELATIONS = (
         name="due",
         relation_class=RelationClass.SYSTEM,
         forget=Forget.DELETE,
+        exported=Exported.COUNTED,
         reason="when a life next has something to purge: opaque keys and one instant",
         columns={**_SCOPE, "next_due_at": _C.INSTANT},
     ),
@@ -243,6 +293,7 @@ OTHER_RELATIONS = (
         name="subjects",
         relation_class=RelationClass.TENANT,
         forget=Forget.DELETE,
+        exported=Exported.ROWS,
         reason="the only place of the external id; goes last and ends the life",
         columns={**_SCOPE, "external_id": _C.IDENTIFIER, "created_at": _C.INSTANT},
     ),
@@ -250,6 +301,7 @@ OTHER_RELATIONS = (
         name="tenants",
         relation_class=RelationClass.TENANT,
         forget=Forget.KEEP,
+        exported=Exported.NO,
         reason="names companies, not persons; a closed one stays closed",
         columns={"tenant_id": _C.SCOPE, "opened_at": _C.INSTANT, "closed_at": _C.INSTANT},
     ),
@@ -257,6 +309,7 @@ OTHER_RELATIONS = (
         name="audit_log",
         relation_class=RelationClass.TENANT,
         forget=Forget.KEEP,
+        exported=Exported.NO,
         reason="what was done and how many rows, under a random key that names nobody once the life is over",
         columns={
             **_SCOPE,
@@ -273,6 +326,7 @@ OTHER_RELATIONS = (
         name="schema_version",
         relation_class=RelationClass.SYSTEM,
         forget=Forget.KEEP,
+        exported=Exported.NO,
         reason="which migrations ran",
         columns={
             "version": _C.NUMBER,
@@ -287,3 +341,6 @@ DATA_MAP: Mapping[str, Relation] = {relation.name: relation for relation in (*SU
 
 FORGOTTEN = tuple(relation.name for relation in DATA_MAP.values() if relation.forget is Forget.DELETE)
 """Names of the relations a forget empties, in its order of deletion."""
+
+EXPORTED = tuple(DATA_MAP[name] for name in reversed(FORGOTTEN))
+"""The relations of an export, in its order: what a person can see is what a forget removes."""

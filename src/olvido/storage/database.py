@@ -20,7 +20,7 @@ from psycopg.types.json import Jsonb
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from olvido.domain.scope import Scope
-from olvido.errors import DatabaseUnavailable, SubjectForgotten, TenantClosed
+from olvido.errors import DatabaseUnavailable, SubjectForgotten, TenantClosed, UnsafeDatabase
 from olvido.ports import Clock
 from olvido.storage.queries import Statement, statements
 from olvido.storage.record_ids import new_record_id
@@ -31,6 +31,10 @@ _Pool = AsyncConnectionPool[_Connection]
 
 _SQL = statements("scope")
 
+NO_WORKER = (
+    "Purging, and forgetting a tenant, take a login that is a member of olvido_worker, and this one is not. "
+    "Pass such a login as worker_url."
+)
 CLOSED = "This tenant was closed in order to be forgotten. Nothing is read or written for it any more."
 
 
@@ -123,13 +127,14 @@ class Transaction:
 class Database:
     """Two pools, requests and workers, and the transactions that operations run in.
 
+    workers: None if no login for duties is known; they raise UnsafeDatabase then.
     clock: overrides the database's clock, for tests only.
     """
 
     def __init__(
         self,
         requests: _Pool,
-        workers: _Pool,
+        workers: _Pool | None,
         *,
         clock: Clock | None = None,
     ) -> None:
@@ -140,7 +145,7 @@ class Database:
     async def close(self) -> None:
         """Close both pools; running transactions end first."""
         await self._requests.close()
-        if self._workers is not self._requests:
+        if self._workers is not None and self._workers is not self._requests:
             await self._workers.close()
 
     @asynccontextmanager
@@ -212,7 +217,7 @@ class Database:
     @asynccontextmanager
     async def work(self, tenant: str, key: UUID, *, lock: bool = True) -> AsyncIterator[Transaction]:
         """A worker's transaction inside one life, entered by key. `key` of the transaction is None if it is over."""
-        async with translated(), _entering_life(self._workers, tenant, key, lock=lock) as (connection, entered):
+        async with translated(), _entering_life(self._worker_pool(), tenant, key, lock=lock) as (connection, entered):
             with _lent(self._by_key(connection, tenant, entered["subject_key"], entered)) as transaction:
                 yield transaction
 
@@ -224,7 +229,7 @@ class Database:
 
         external: the id of the subject; without it a request sees no row of `subjects`, left over or not.
         """
-        pool = self._workers if worker else self._requests
+        pool = self._worker_pool() if worker else self._requests
         async with translated(), _entering_life(pool, tenant, key, external=external) as (connection, entered):
             with _lent(self._by_key(connection, tenant, key, entered)) as transaction:
                 yield transaction
@@ -232,9 +237,14 @@ class Database:
     @asynccontextmanager
     async def administer(self, tenant: str = "") -> AsyncIterator[Transaction]:
         """A worker's transaction in one tenant and in no life: it sees system relations and that tenant's keys."""
-        async with translated(), _entering_life(self._workers, tenant, None) as (connection, entered):
+        async with translated(), _entering_life(self._worker_pool(), tenant, None) as (connection, entered):
             with _lent(self._by_key(connection, tenant, None, entered)) as transaction:
                 yield transaction
+
+    def _worker_pool(self) -> _Pool:
+        if self._workers is None:
+            raise UnsafeDatabase(NO_WORKER)
+        return self._workers
 
     def _entering(
         self, life: Life, *, lock: bool = False, inserting: bool = False, snapshot: bool = False

@@ -9,8 +9,8 @@ from enum import StrEnum
 class Severity(StrEnum):
     """How bad a finding is.
 
-    error: the contract would not hold, so nothing is served. warning: it holds, and something is late, missing or
-    kept in one more place. note: worth knowing, and possibly what is wanted.
+    error: the contract does not hold. warning: it holds, and something is late, missing, or kept in one more place.
+    note: worth knowing, and possibly what is wanted.
     """
 
     ERROR = "error"

@@ -69,6 +69,13 @@ async def refuse_unsafe(connection: psycopg.AsyncConnection[Any], *, role: str) 
         raise UnsafeDatabase(f"Olvido does not serve from this database:\n{lines}")
 
 
+async def is_member(connection: psycopg.AsyncConnection[Any], role: str) -> bool:
+    """Whether the login of this connection has the rights of `role`, "olvido_app" or "olvido_worker"."""
+    async with translated():
+        login = (await _rows(connection, "login"))[0]
+    return bool({"olvido_app": login["is_app"], "olvido_worker": login["is_worker"]}[role])
+
+
 async def _check_schema(connection: psycopg.AsyncConnection[Any]) -> None:
     applied = {row["version"]: row["checksum"] for row in await _rows(connection, "applied")}
     missing = pending(applied, known_migrations())

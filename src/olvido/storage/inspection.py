@@ -13,6 +13,9 @@ from olvido.errors import DatabaseUnavailable, InvalidInput
 from olvido.storage.queries import Statement
 from olvido.storage.translation import translated
 
+Looking = psycopg.AsyncConnection[DictRow]
+"""A connection that only looks."""
+
 # Without what psycopg says about it: that may quote the password.
 UNREADABLE_URL = (
     "The database URL cannot be read. Write it as postgresql://login@host:5432/database, with special characters of "
@@ -21,7 +24,7 @@ UNREADABLE_URL = (
 
 
 @asynccontextmanager
-async def look(url: str, *, seconds: int) -> AsyncIterator[psycopg.AsyncConnection[DictRow]]:
+async def look(url: str, *, seconds: int) -> AsyncIterator[Looking]:
     """A connection that answers rows as dicts and changes nothing. seconds: how long to try.
 
     Raises DatabaseUnavailable, InvalidInput for a URL that cannot be read, and whatever `translated` makes of a
@@ -41,9 +44,12 @@ async def look(url: str, *, seconds: int) -> AsyncIterator[psycopg.AsyncConnecti
         yield connection
 
 
-async def first_row(
-    connection: psycopg.AsyncConnection[DictRow], statement: Statement, **parameters: object
-) -> dict[str, Any]:
+async def all_rows(connection: Looking, statement: Statement, **parameters: object) -> list[DictRow]:
+    """All rows of `statement`."""
+    return await (await connection.execute(statement.text, parameters)).fetchall()
+
+
+async def first_row(connection: Looking, statement: Statement, **parameters: object) -> dict[str, Any]:
     """The one row that `statement` is certain to answer. Raises DatabaseUnavailable if it does not."""
     row = await (await connection.execute(statement.text, parameters)).fetchone()
     if row is None:

@@ -184,6 +184,7 @@ def session(row: Row, items: Sequence[Row], facts: Sequence[Row]) -> Session:
     return Session(
         record_id=row["record_id"],
         session_id=row["session_id"],
+        purpose=row["purpose"],
         goal=row["goal"],
         decisions=of(ItemKind.DECISION),
         constraints=of(ItemKind.CONSTRAINT),

@@ -1038,6 +1038,8 @@ ALTER TABLE ONLY olvido.summary_sources
 ALTER TABLE ONLY olvido.tenants
     ADD CONSTRAINT tenants_pkey PRIMARY KEY (tenant_id);
 
+CREATE INDEX audit_log_forgotten ON olvido.audit_log USING btree (tenant_id, subject_key) WHERE (action = ANY (ARRAY['forget'::text, 'reopened'::text, 'imported'::text]));
+
 CREATE INDEX due_next ON olvido.due USING btree (next_due_at);
 
 CREATE INDEX messages_group ON ONLY olvido.messages USING btree (tenant_id, subject_key, session_id, group_id, sequence) WHERE (group_id IS NOT NULL);

@@ -25,6 +25,16 @@ FORGOTTEN = (
     "If the person came back and consented again, take a new handle with memory.scope(...)."
 )
 
+NO_CONNECTION = (
+    "No connection became free in time. If the server runs, open with a larger pool_size or have fewer calls at once. "
+    "If it stopped, as on a full disk, mend that and open again."
+)
+DISK_FULL = "The disk of the database is full. What was stored before is intact. Free space or give it a larger disk. "
+UNKNOWN = (
+    "It is not known whether the call was carried out. Read before you repeat it; what has an event id, or states the "
+    "value that stands, may be repeated freely."
+)
+
 _ANSWERS: tuple[tuple[tuple[type[psycopg.Error], ...], type[OlvidoError], str], ...] = (
     (
         (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected),
@@ -49,7 +59,7 @@ _ANSWERS: tuple[tuple[tuple[type[psycopg.Error], ...], type[OlvidoError], str], 
     (
         (PoolTimeout,),
         DatabaseUnavailable,
-        "No connection became free in time. Open with a larger pool_size, or have fewer calls at once.",
+        NO_CONNECTION,
     ),
     (
         (PoolClosed,),
@@ -77,7 +87,21 @@ def _answer(error: psycopg.Error) -> OlvidoError:
         if isinstance(error, kinds):
             return answer(message)
     log.warning("database error", extra={"action": "database_error", "sqlstate": error.sqlstate})
+    return _unavailable(error)
+
+
+def _unavailable(error: psycopg.Error) -> DatabaseUnavailable:
+    """The server failed. What it calls an ERROR was rolled back; if a connection ended, a commit may have gone in."""
+    over = error.diag.severity_nonlocalized in {None, "FATAL", "PANIC"}
+    if isinstance(error, psycopg.errors.DiskFull):
+        if over:
+            return DatabaseUnavailable(f"{DISK_FULL}The server stopped: open again. {UNKNOWN}")
+        return DatabaseUnavailable(f"{DISK_FULL}Nothing of this call was stored; try again then.")
+    if over and isinstance(error, psycopg.OperationalError):
+        return DatabaseUnavailable(
+            f"The connection to the database was lost (SQLSTATE {error.sqlstate or 'none'}). {UNKNOWN}"
+        )
     return DatabaseUnavailable(
-        f"The database could not finish the call (SQLSTATE {error.sqlstate or 'none, connection lost'}). "
+        f"The database could not finish the call (SQLSTATE {error.sqlstate or 'none'}). "
         "Whatever it was doing was rolled back; try again."
     )

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 
 from pydantic import ValidationError
 
-from olvido.domain.identifiers import optional_identifier, required_identifier
+from olvido.domain.export_document import reasons
 from olvido.domain.lifecycle import require_past
-from olvido.domain.origin import OriginClass
 from olvido.domain.policy import Policy, expiry
-from olvido.domain.redaction import safe_name
+from olvido.domain.records import NewEpisode
 from olvido.domain.scope import Scope
 from olvido.errors import InvalidInput, InvalidValue, OlvidoError
-from olvido.operations.admission import refuse_secret, require_accepted
-from olvido.operations.record_episode import REQUESTED
+from olvido.operations.record_episode import REQUESTED, admit_report
+from olvido.operations.state_preference import admit_value
 from olvido.surfaces.import_shapes import (
     CaseLine,
     EpisodeLine,
@@ -39,22 +39,31 @@ def parse(lines: Sequence[bytes], policy: Policy, *, name: str) -> tuple[ImportR
     name: of the file, for messages. Raises InvalidInput naming every bad line (the first 20) and why, never its
     content. What only the database can know, such as a newer statement, is judged when the record is written.
     """
+    readers = [(number, partial(_read, raw, number)) for number, raw in enumerate(lines, start=1) if raw.strip()]
+    return checked(readers, policy, place=f"{name}:{{}}", unit="line")
+
+
+def checked(
+    readers: Iterable[tuple[int, Callable[[], ImportRecord]]], policy: Policy, *, place: str, unit: str
+) -> tuple[ImportRecord, ...]:
+    """The records that `readers` give, each with its number in the file, if all of them can be stored.
+
+    place: how a number is named, such as "file.jsonl:{}". unit: "line" or "record". Raises as `parse` does.
+    """
     records: list[ImportRecord] = []
     problems: list[str] = []
     bodies: dict[tuple[Scope, str, str], tuple[int, object]] = {}
-    for number, raw in enumerate(lines, start=1):
-        if not raw.strip():
-            continue
+    for number, read in readers:
         try:
-            record = _read(raw, number)
+            record = read()
             _check(record, policy)
             _check_repeated(record, bodies)
         except OlvidoError as error:
-            problems.append(f"{name}:{number}: {error}")
+            problems.append(f"{place.format(number)}: {error}")
         else:
             records.append(record)
     if problems:
-        count = "1 line" if len(problems) == 1 else f"{len(problems)} lines"
+        count = f"1 {unit}" if len(problems) == 1 else f"{len(problems)} {unit}s"
         rest = [f"and {len(problems) - MOST_SHOWN} more"] if len(problems) > MOST_SHOWN else []
         shown = "\n".join([*problems[:MOST_SHOWN], *rest])
         raise InvalidInput(f"{count} cannot be imported, so nothing was written. Mend:\n{shown}")
@@ -78,45 +87,29 @@ def _read(raw: bytes, number: int) -> ImportRecord:
     try:
         return model.model_validate_json(raw).record(number)
     except ValidationError as error:
-        raise InvalidValue("; ".join(_reasons(error))) from None
-
-
-def _reasons(error: ValidationError) -> Iterator[str]:
-    """Where and why, without the input: only names are shown, and only if they can be shown."""
-    for detail in error.errors(include_url=False, include_context=False, include_input=False)[:3]:
-        place = ".".join(str(part) if isinstance(part, int) else safe_name(part) for part in detail["loc"])
-        yield f"{place or 'line'}: {_REASONS.get(detail['type'], detail['type'].replace('_', ' '))}"
-
-
-_REASONS = {
-    "missing": "is missing",
-    "extra_forbidden": "is not a name of this kind",
-    "string_type": "must be text",
-    "timezone_aware": "has no time zone; write 2026-12-31T18:00:00Z",
-    "datetime_from_date_parsing": "is not an instant; write 2026-12-31T18:00:00Z",
-    "datetime_parsing": "is not an instant; write 2026-12-31T18:00:00Z",
-    "literal_error": "is not one of the words allowed here",
-    "enum": f"must be one of: {', '.join(OriginClass)}",
-}
+        raise InvalidValue("; ".join(reasons(error))) from None
 
 
 def _check(record: ImportRecord, policy: Policy) -> None:
     """Ask the domain all that can be known without the database. Raises what the write would raise."""
     now = datetime.now(UTC)
     if isinstance(record, PreferenceRecord):
-        rule = policy.preference(record.key)
-        require_accepted(rule, record.origin, f"preference {rule.key}")
-        refuse_secret(rule.check(record.value), f"preference {rule.key}")
+        rule, _ = admit_value(policy, record.origin, record.key, record.value)
         require_past(record.origin.at or now, now, "origin at")
         expiry(rule.retention, now, record.expires_at)
         return
-    definition = policy.episode(record.definition)
-    required_identifier(record.event_id, "event_id")
-    optional_identifier(record.case_id, "case_id")
-    definition.admit(record.fields, record.status)
-    require_accepted(definition, record.origin or REQUESTED, f"episode {definition.definition}")
-    require_past(record.occurred_at or now, now, "occurred_at")
-    expiry(definition.retention, now, record.expires_at)
+    new = NewEpisode(
+        definition=record.definition,
+        event_id=record.event_id,
+        fields=record.fields,
+        case_id=record.case_id,
+        status=record.status,
+        occurred_at=record.occurred_at,
+        expires_at=record.expires_at,
+    )
+    report = admit_report(policy, record.origin or REQUESTED, new)
+    require_past(report.occurred_at or now, now, "occurred_at")
+    expiry(report.rule.retention, now, record.expires_at)
 
 
 def _check_repeated(record: ImportRecord, bodies: dict[tuple[Scope, str, str], tuple[int, object]]) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import AwareDatetime, Field
 
-from olvido.domain.origin import Origin, OriginClass
+from olvido.domain.export_document import Language, OriginPart, Shape
+from olvido.domain.origin import Origin
 from olvido.domain.scope import Scope
 from olvido.errors import InvalidInput
 from olvido.operations.record_episode import NOTE
@@ -64,13 +65,6 @@ class EpisodeRecord:
 
 
 ImportRecord = PreferenceRecord | EpisodeRecord
-Language = Literal["en", "es", "pt", "other"]
-
-
-class Shape(BaseModel):
-    """Typed without coercion, and closed to unknown names."""
-
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class Line(Shape):
@@ -78,20 +72,6 @@ class Line(Shape):
 
     tenant: str
     subject: str
-
-
-class OriginPart(Shape):
-    """Where a record comes from."""
-
-    origin_class: Annotated[OriginClass, Field(alias="class")]
-    source: str
-    ref: str | None = None
-    actor: str | None = None
-    at: AwareDatetime | None = None
-
-    def value(self) -> Origin:
-        """As the domain has it. Raises InvalidScope."""
-        return Origin(origin_class=self.origin_class, source=self.source, ref=self.ref, actor=self.actor, at=self.at)
 
 
 class PreferenceLine(Line):

@@ -6,11 +6,12 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from olvido.domain.instants import KEEP
 from olvido.domain.records import IndexState, Written
-from olvido.errors import Conflict, OlderStatement, Refused
+from olvido.errors import Conflict, ConsentNeeded, OlderStatement, Refused
 from olvido.surfaces.import_lines import scopes
 from olvido.surfaces.import_shapes import EpisodeRecord, ImportRecord, PreferenceRecord
 
@@ -26,7 +27,7 @@ AT_ONCE = 8
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RefusedLine:
-    """A line that the rules refused because of what is stored. code: of the error."""
+    """A line that the rules refused because of what is stored, or was forgotten. code: of the error."""
 
     line: int
     code: str
@@ -39,6 +40,7 @@ class ImportReport:
     records: lines read. people: scopes they belong to. written: records stored now. unchanged: already there.
     older: preferences that a newer statement beats, which stands. dropped: names of fields that the policy does not
     name, with how many records had each. masked: kinds of secret, likewise. text_only: stored without a vector.
+    expired: records that had expired where they come from, and were left out. unit: what `line` of a refusal counts.
     """
 
     records: int
@@ -50,6 +52,8 @@ class ImportReport:
     masked: Mapping[str, int]
     text_only: int
     refused: tuple[RefusedLine, ...]
+    expired: int = 0
+    unit: str = "line"
 
 
 @dataclass(kw_only=True, slots=True)
@@ -75,10 +79,15 @@ async def load(
     records: Sequence[ImportRecord],
     *,
     at_once: int = AT_ONCE,
+    resume: bool = False,
+    new_consent: bool = False,
     progress: Callable[[], None] | None = None,
 ) -> ImportReport:
     """Write `records`. progress: called after each.
 
+    resume: pass over events that are stored already, without comparing or embedding them again. new_consent: take what
+    may have been forgotten. Otherwise a record is refused whose event is not later than the last forget that may have
+    been of its person, unless it is stored: nobody can tell from a name whether that person was forgotten.
     Raises DatabaseUnavailable, TenantClosed and the like; then what was written stands, and a second run goes on.
     """
     tally = _Tally()
@@ -87,8 +96,15 @@ async def load(
 
     async def person(scoped: ScopedMemory, mine: Sequence[ImportRecord]) -> None:
         async with gate:
+            until = None if new_consent else await scoped.forgotten_until()
+            there = await _stored(memory, scoped) if resume or until is not None else frozenset()
             for record in mine:
-                await _write(scoped, record, tally)
+                if resume and isinstance(record, EpisodeRecord) and _identity(record) in there:
+                    tally.unchanged += 1
+                elif until is not None and _identity(record) not in there and not _is_later(record, until):
+                    tally.refused.append(RefusedLine(line=record.line, code=ConsentNeeded.code))
+                else:
+                    await _write(scoped, record, tally)
                 if progress is not None:
                     progress()
 
@@ -106,6 +122,31 @@ async def load(
         text_only=tally.text_only,
         refused=tuple(sorted(tally.refused, key=lambda refused: refused.line)),
     )
+
+
+_Identity = tuple[str, str | None]
+
+
+async def _stored(memory: Memory, scoped: ScopedMemory) -> frozenset[_Identity]:
+    """The preferences and episodes that are stored: keys, and definitions with their event ids."""
+    found: set[_Identity] = {(preference.key, None) for preference in await scoped.preferences()}
+    cursor = None
+    while True:
+        page = await scoped.episodes(limit=memory.policy.limits.page_size_max, cursor=cursor)
+        found.update((episode.definition, episode.event_id) for episode in page.items)
+        if page.next_cursor is None:
+            return frozenset(found)
+        cursor = page.next_cursor
+
+
+def _identity(record: ImportRecord) -> _Identity:
+    return (record.key, None) if isinstance(record, PreferenceRecord) else (record.definition, record.event_id)
+
+
+def _is_later(record: ImportRecord, until: datetime) -> bool:
+    """Whether its event is later than `until`; one without a time may be of any time."""
+    at = record.origin.at if isinstance(record, PreferenceRecord) else record.occurred_at
+    return at is not None and at > until
 
 
 async def _write(scoped: ScopedMemory, record: ImportRecord, tally: _Tally) -> None:
@@ -163,5 +204,13 @@ def told(report: ImportReport) -> RenderableType:
             lines.append(f"{verb} before storage: {listed}.")
     if report.text_only:
         lines.append(f"{report.text_only} were stored without their meaning: the embedder did not answer.")
-    lines.extend(f"Line {refused.line} was refused: {refused.code}." for refused in report.refused)
+    if report.expired:
+        lines.append(f"{report.expired} had expired where they come from, and were left out.")
+    unit = report.unit.capitalize()
+    lines.extend(f"{unit} {refused.line} was refused: {refused.code}." for refused in report.refused)
+    if any(refused.code == ConsentNeeded.code for refused in report.refused):
+        lines.append(
+            "Somebody was forgotten here after what these say had happened, and it may have been the same person. "
+            "If the person consented again, import with --new-consent."
+        )
     return Text("\n".join(lines))

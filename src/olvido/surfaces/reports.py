@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from olvido.surfaces.documents import instant
+from olvido.domain.plain import instant
 from olvido.surfaces.terminal import cell, grid, plain
 
 if TYPE_CHECKING:

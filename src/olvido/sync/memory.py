@@ -11,6 +11,7 @@ from uuid import UUID
 from olvido import memory as core
 from olvido.domain.compaction import Summarise
 from olvido.domain.context import ContextBlock
+from olvido.domain.export import Export, ImportedExport
 from olvido.domain.instants import KEEP, KeepType
 from olvido.domain.origin import ALL_ORIGINS, Origin, OriginClass
 from olvido.domain.policy import Policy
@@ -341,13 +342,36 @@ class ScopedMemory:
         """Forget one record with all that derives from it.
 
         Of a preference this is the whole chain of versions; with reopen_previous only the current version goes and the
-        value before it becomes current again. Raises NotFound (only with reopen_previous), InvalidInput, InvalidScope.
+        value before it becomes current again. Raises NotFound (only with reopen_previous), InvalidScope.
         """
         return self._portal.call(self._inner.forget(record_id, dry_run=dry_run, reopen_previous=reopen_previous))
 
     def forget_all(self, *, dry_run: bool = False) -> ForgetReport:
         """Forget this subject. Afterwards this handle reads nothing and writes nothing."""
         return self._portal.call(self._inner.forget_all(dry_run=dry_run))
+
+    def export(self) -> Export:
+        """Everything that is live of this person, at one instant: `export.document` is it in plain JSON types.
+
+        See `olvido.operations.export`. Raises TenantClosed.
+        """
+        return self._portal.call(self._inner.export())
+
+    def import_export(self, document: object, *, new_consent: bool = False) -> ImportedExport:
+        """Store an export, of this or another scope, under the policy in force; all or nothing, and once.
+
+        What was forgotten since is not revived, unless the person consented again (new_consent).
+        See `olvido.operations.import_export`. Raises InvalidInput, ConsentNeeded, OriginNotGranted, UnsafeDatabase.
+        """
+        return self._portal.call(self._inner.import_export(document, new_consent=new_consent))
+
+    def forgotten_until(self) -> datetime | None:
+        """The last forget that may have been of this person (UTC), None if none can have been: for whoever imports.
+
+        An import from elsewhere should take nothing that happened before it without a new consent.
+        See `olvido.operations.consent`. Raises UnsafeDatabase without a worker's login, TenantClosed.
+        """
+        return self._portal.call(self._inner.forgotten_until())
 
     def checksums(self) -> dict[str, str]:
         """SHA-256 of all rows of this scope, by relation: equal before and after somebody else was forgotten."""

@@ -25,7 +25,7 @@ WITH head AS (
     INSERT INTO olvido.preference_versions (
         tenant_id, subject_key, record_id, version, key, value, change, origin_class, origin_source, origin_ref,
         origin_actor, origin_at, said_at, recorded_at, valid_from, policy_version)
-    SELECT tenant_id, subject_key, record_id, version, key, value, 'set', origin_class, origin_source, origin_ref,
+    SELECT tenant_id, subject_key, record_id, version, key, value, %(change)s, origin_class, origin_source, origin_ref,
            origin_actor, origin_at, said_at, recorded_at, recorded_at, policy_version
       FROM head
 ), entry AS (
@@ -43,7 +43,7 @@ WITH head AS (
 ), audit AS (
     INSERT INTO olvido.audit_log (
         tenant_id, audit_id, subject_key, action, kind, record_id, counts, policy_version, at)
-    SELECT tenant_id, %(audit_id)s, subject_key, 'set', 'preference', record_id, '{}', policy_version, recorded_at
+    SELECT tenant_id, %(audit_id)s, subject_key, %(change)s, 'preference', record_id, '{}', policy_version, recorded_at
       FROM head
 )
 SELECT * FROM head

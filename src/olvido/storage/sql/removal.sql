@@ -136,6 +136,10 @@ SELECT record_id FROM olvido.session_facts
 -- Make sure that a company has a row, so that it can be closed before anything was written for it.
 INSERT INTO olvido.tenants (tenant_id, opened_at) VALUES (%(tenant)s, %(now)s) ON CONFLICT DO NOTHING
 
+-- name: lives
+-- Whether somebody lives under an external id now.
+SELECT subject_key FROM olvido.subjects WHERE tenant_id = %(tenant)s AND external_id = %(external)s
+
 -- name: lock_tenant
 -- Wait for lives that begin at this moment, and keep others from beginning, until the transaction ends.
 SELECT tenant_id FROM olvido.tenants WHERE tenant_id = %(tenant)s FOR UPDATE

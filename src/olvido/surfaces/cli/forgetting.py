@@ -44,8 +44,7 @@ class _Target:
         person = memory.scope(tenant=self.tenant, subject=self.subject)
         if self.record_id is None:
             return await person.forget_all(dry_run=dry_run)
-        reopen = self.reopen and not dry_run
-        return await person.forget(self.record_id, dry_run=dry_run, reopen_previous=reopen)
+        return await person.forget(self.record_id, dry_run=dry_run, reopen_previous=self.reopen)
 
 
 def forget(

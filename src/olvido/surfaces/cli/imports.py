@@ -1,58 +1,126 @@
-"""`olvido import`: many records from a file of JSON lines."""
+"""`olvido import`: many records from a file, or everything of one person from an export."""
 
 from __future__ import annotations
 
+import json
 import sys
+from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from olvido.surfaces.cli.options import AsJson, DatabaseUrl, DataDir, PolicyFile
-from olvido.surfaces.cli.runtime import answer, progress_bar, run, where
+from olvido.surfaces.cli.options import AsJson, DatabaseUrl, DataDir, PolicyFile, WorkerUrl
+from olvido.surfaces.cli.runtime import Where, answer, progress_bar, run, where
 
 if TYPE_CHECKING:
+    from olvido.domain.export import ImportedExport
     from olvido.memory import Memory
+    from olvido.surfaces.import_sources import Read
     from olvido.surfaces.importing import ImportReport
 
 CONFLICT = 5
+NO_CONFLICT = frozenset({"expired", "older_statement"})
+"""Why a record of an export may be left out without anybody having to look at it."""
+
+
+class Format(StrEnum):
+    """What a file holds."""
+
+    LINES = "lines"
+    EXPORT = "export"
+    MEM0 = "mem0"
+    LANGGRAPH = "langgraph"
 
 
 def import_(
-    file: Annotated[Path, typer.Argument(help="A file of JSON lines; - is standard input.", show_default=False)],
+    file: Annotated[Path, typer.Argument(help="A file; - is standard input.", show_default=False)],
+    form: Annotated[Format, typer.Option("--from", help="What the file holds.")] = Format.LINES,
+    tenant: Annotated[
+        str | None, typer.Option("--tenant", "-t", help="The company, for every --from but lines.", show_default=False)
+    ] = None,
+    subject: Annotated[
+        str | None, typer.Option("--subject", "-s", help="The person, for --from export.", show_default=False)
+    ] = None,
+    namespace: Annotated[
+        str | None,
+        typer.Option(
+            "--namespace",
+            help="For --from langgraph: where the person stands, such as memories.{subject}; * is any label.",
+            show_default=False,
+        ),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on after a run that failed: pass over what is stored already.")
+    ] = False,
+    new_consent: Annotated[
+        bool, typer.Option("--new-consent", help="They consented again: take what may have been forgotten here.")
+    ] = False,
     data_dir: DataDir = None,
     database_url: DatabaseUrl = None,
+    worker_url: WorkerUrl = None,
     policy: PolicyFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Import preferences, episodes and notes from JSON lines.
+    """Import preferences, episodes and notes from JSON lines, an export of Olvido, mem0 or LangGraph.
 
-    The whole file is checked first; if one line is bad, nothing is written and the line is named. Running it again
-    changes nothing. A line has "kind" (preference, episode or note), "tenant" and "subject", then:
+    The whole file is checked first; if one record is bad, nothing is written and its line is named. Running it again
+    changes nothing. If a run is cut short, what it wrote stands: run it again, with --resume to compare and embed only
+    what is missing.
 
-    preference: "key", "value", "origin" with "at". episode: "definition", "event_id", "occurred_at", "origin", and
-    optionally "fields", "case_id", "status". note: "text", "event_id". All may have "expires_at".
+    What was forgotten stays away. An export says of which life it is, so a forget of it is found. Lines only name a
+    person, and nobody can tell afterwards whether somebody of that name was forgotten: a record that is not stored,
+    and happened before the last forget that may have been of its person, is refused. --new-consent takes it. To ask
+    takes the login of a worker.
 
-    Lines of the support cases of the demo are understood as well. The exit code is 5 if a line was refused because of
-    what is stored already.
+    lines: each has "kind" (preference, episode or note), "tenant" and "subject", then for a preference "key", "value",
+    "origin" with "at"; for an episode "definition", "event_id", "occurred_at", "origin", and optionally "fields",
+    "case_id", "status"; for a note "text", "event_id". All may have "expires_at". Support cases of the demo work too.
+
+    export: into --tenant and --subject, all or nothing, under the policy in force. Sessions are not taken.
+
+    mem0: what get_all() answers; the person is user_id. langgraph: Item.dict() of what the store's search() finds; the
+    person stands in the namespace. Both become imported notes, which stay inferred: a model wrote them.
+
+    The exit code is 5 if a record was refused because of what is stored or was forgotten here.
     """
-    lines = _lines(file)
+    content = _content(file)
+    place = where(database_url, data_dir, policy, worker_url=worker_url)
+    if form is Format.EXPORT:
+        _one_person(
+            place,
+            content,
+            tenant=_needed(tenant, "--tenant", form),
+            subject=_needed(subject, "--subject", form),
+            new_consent=new_consent,
+            as_json=as_json,
+        )
+        return
 
     async def work(memory: Memory) -> ImportReport:
-        from olvido.surfaces.import_lines import parse
         from olvido.surfaces.importing import load
 
-        records = parse(lines, memory.policy, name=file.name)
+        read = _read(content, form, memory, name=file.name, tenant=tenant, namespace=namespace)
+        done = 0
         with progress_bar(as_json=as_json) as bar:
-            task = None if bar is None else bar.add_task("Importing", total=len(records))
+            task = None if bar is None else bar.add_task("Importing", total=len(read.records))
 
             def advance() -> None:
+                nonlocal done
+                done += 1
                 if bar is not None and task is not None:
                     bar.advance(task)
 
-            return await load(memory, records, progress=advance)
+            try:
+                report = await load(memory, read.records, resume=resume, new_consent=new_consent, progress=advance)
+            except BaseException:
+                if done:
+                    typer.echo(f"Cut short after {done} of {len(read.records)} records; go on with --resume.", err=True)
+                raise
+            return replace(report, expired=read.expired, unit=read.unit)
 
-    report = run(where(database_url, data_dir, policy), work)
+    report = run(place, work)
 
     from olvido.surfaces.importing import told
 
@@ -61,10 +129,52 @@ def import_(
         raise typer.Exit(CONFLICT)
 
 
-def _lines(file: Path) -> list[bytes]:
-    if str(file) == "-":
-        return sys.stdin.buffer.read().splitlines()
+def _read(
+    content: bytes, form: Format, memory: Memory, *, name: str, tenant: str | None, namespace: str | None
+) -> Read:
+    """The records of a file that may be of many people."""
+    from olvido.surfaces.import_lines import parse
+    from olvido.surfaces.import_sources import Read, parse_langgraph, parse_mem0
+
+    if form is Format.LINES:
+        return Read(records=parse(content.splitlines(), memory.policy, name=name), expired=0, unit="line")
+    company = _needed(tenant, "--tenant", form)
+    if form is Format.MEM0:
+        return parse_mem0(content, memory.policy, name=name, tenant=company)
+    shape = _needed(namespace, "--namespace", form)
+    return parse_langgraph(content, memory.policy, name=name, tenant=company, namespace=shape)
+
+
+def _one_person(place: Where, content: bytes, *, tenant: str, subject: str, new_consent: bool, as_json: bool) -> None:
+    """Import an export into one scope."""
     try:
-        return file.read_bytes().splitlines()
+        document = json.loads(content)
+    except (ValueError, RecursionError):
+        raise typer.BadParameter("not one whole JSON document. Was the file cut off?", param_hint="'FILE'") from None
+
+    async def work(memory: Memory) -> ImportedExport:
+        scoped = memory.scope(tenant=tenant, subject=subject)
+        return await scoped.import_export(document, new_consent=new_consent)
+
+    report = run(place, work)
+
+    from olvido.surfaces.export_reports import imported
+
+    answer(report, lambda: imported(report), as_json=as_json)
+    if any(one.code not in NO_CONFLICT for one in report.left_out):
+        raise typer.Exit(CONFLICT)
+
+
+def _needed(value: str | None, option: str, form: Format) -> str:
+    if value is None:
+        raise typer.BadParameter(f"--from {form} needs it.", param_hint=f"'{option}'")
+    return value
+
+
+def _content(file: Path) -> bytes:
+    if str(file) == "-":
+        return sys.stdin.buffer.read()
+    try:
+        return file.read_bytes()
     except OSError as error:
         raise typer.BadParameter(f"The file cannot be read: {error.strerror}.", param_hint="'FILE'") from None

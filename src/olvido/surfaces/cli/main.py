@@ -13,7 +13,18 @@ from typing import Annotated
 import typer
 
 from olvido.errors import OlvidoError
-from olvido.surfaces.cli import demo, episodes, forgetting, imports, maintenance, preferences, reading
+from olvido.surfaces.cli import (
+    demo,
+    diagnosis,
+    episodes,
+    exports,
+    forgetting,
+    imports,
+    maintenance,
+    policies,
+    preferences,
+    reading,
+)
 from olvido.surfaces.cli.options import example
 
 USAGE = 2
@@ -72,13 +83,22 @@ app.add_typer(
     help="What happened, as it was reported.",
     epilog=example(f"olvido episode list {SCOPE}"),
 )
-app.command("import", rich_help_panel=WRITE, epilog=example("olvido import support-cases.jsonl"))(imports.import_)
+app.command(
+    "import",
+    rich_help_panel=WRITE,
+    epilog=example(
+        "olvido import support-cases.jsonl",
+        f"olvido import ana.json --from export {SCOPE}",
+        "olvido import memories.json --from mem0 --tenant acme",
+    ),
+)(imports.import_)
 app.command("recall", rich_help_panel=READ, epilog=example(f"olvido recall 'cannot reach my course' {SCOPE}"))(
     reading.recall
 )
 app.command(
     "context", rich_help_panel=READ, epilog=example(f"olvido context 'cannot reach my course' {SCOPE} --max-tokens 400")
 )(reading.context)
+app.command("export", rich_help_panel=READ, epilog=example(f"olvido export {SCOPE} --output ana.json"))(exports.export)
 app.command("consolidate", rich_help_panel=READ, epilog=example(f"olvido consolidate {SCOPE}"))(reading.consolidate)
 app.command(
     "forget",
@@ -95,9 +115,9 @@ app.command(
     rich_help_panel=OPERATE,
     epilog=example("olvido migrate --database-url postgresql://owner@db.example/olvido --leaves 64"),
 )(maintenance.migrate)
-app.command("doctor", rich_help_panel=OPERATE, epilog=example("olvido doctor --json"))(maintenance.doctor)
+app.command("doctor", rich_help_panel=OPERATE, epilog=example("olvido doctor --json"))(diagnosis.doctor)
 app.add_typer(
-    maintenance.policy_app,
+    policies.app,
     name="policy",
     rich_help_panel=OPERATE,
     help="What may be remembered, and why.",
@@ -110,7 +130,7 @@ def _unwrap(text: str) -> str:
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
 
 
-for _commands in (app, preferences.app, episodes.app, maintenance.policy_app):
+for _commands in (app, preferences.app, episodes.app, policies.app, policies.add_app):
     for _command in _commands.registered_commands:
         _command.help = _unwrap((_command.callback.__doc__ if _command.callback else None) or "")
 

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -20,15 +20,14 @@ if TYPE_CHECKING:
     from olvido.memory import Memory
 
 Answer = TypeVar("Answer")
-SCHEMES = ("postgresql://", "postgres://")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Where:
     """Which store to open. target: a postgresql:// URL, a directory, or None for the default directory."""
 
-    target: str | Path | None
-    worker_url: str | None
+    target: str | Path | None = field(repr=False)
+    worker_url: str | None = field(repr=False)
     policy: Path | None
 
     @property
@@ -50,7 +49,9 @@ def where(
     url = database_url
     if url is None and data_dir is None:
         url = os.environ.get("OLVIDO_DATABASE_URL") or None
-    if url is not None and not url.startswith(SCHEMES):
+    from olvido.bootstrap import URL_SCHEMES
+
+    if url is not None and not url.startswith(URL_SCHEMES):
         raise typer.BadParameter("A database URL begins with postgresql://; for a directory use --data-dir.")
     worker = (worker_url or os.environ.get("OLVIDO_WORKER_URL") or None) if url else None
     return Where(target=url or data_dir, worker_url=worker, policy=policy)

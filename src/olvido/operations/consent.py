@@ -1,0 +1,67 @@
+"""What was forgotten here and may not come back without a new consent, as far as it can be known (rules 20 and 24).
+
+The audit log knows it by random keys only. An export says which life it is of, so that a forget of that life, or of one
+that took the export in, is found. Lines of a file name a person; whether a forget was of that person cannot be found
+out afterwards, only that it was before their life here began.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager
+from datetime import datetime
+from uuid import UUID
+
+from olvido.errors import ConsentNeeded, UnsafeDatabase
+from olvido.operations.environment import Caller, Environment
+from olvido.storage.database import Transaction
+from olvido.storage.queries import statements
+from olvido.storage.rows import utc_or_none
+
+_SQL = statements("audit_log")
+
+
+async def forgotten_until(environment: Environment, caller: Caller) -> datetime | None:
+    """The last forget that may have been of this person (UTC), or None if none can have been.
+
+    That is any forget of a subject of this tenant from before this person's present life began, and any forget inside
+    this life. A record whose event is later is not among what was forgotten then.
+    Raises UnsafeDatabase without a worker's login, TenantClosed.
+    """
+    await environment.database.pin(caller.life)
+    async with _audit(environment, caller.life.scope.tenant) as transaction:
+        row = await transaction.one(_SQL["forgotten_until"], life=caller.life.key)
+        return None if row is None else utc_or_none(row["at"])
+
+
+async def refuse_ended(environment: Environment, tenant: str, life: UUID) -> None:
+    """Raise ConsentNeeded if `life`, or a life that took an export of it in, was forgotten in this tenant."""
+    async with _audit(environment, tenant) as transaction:
+        if await transaction.one(_SQL["ended_life"], life=life) is not None:
+            raise ConsentNeeded(
+                "Whom this export is of was forgotten here since. Nothing was stored. "
+                "If the person consented again, import it with new_consent=True."
+            )
+
+
+async def forgotten_records(
+    environment: Environment, tenant: str, lives: Collection[UUID], record_ids: Collection[UUID], *, after: datetime
+) -> frozenset[UUID]:
+    """Which of `record_ids` were forgotten in one of `lives`, or had a version forgotten from `after` on."""
+    async with _audit(environment, tenant) as transaction:
+        found = await transaction.all(
+            _SQL["forgotten_records"], lives=list(lives), record_ids=list(record_ids), after=after
+        )
+        return frozenset(row["record_id"] for row in found)
+
+
+@asynccontextmanager
+async def _audit(environment: Environment, tenant: str) -> AsyncIterator[Transaction]:
+    try:
+        async with environment.database.administer(tenant) as transaction:
+            yield transaction
+    except UnsafeDatabase:
+        raise UnsafeDatabase(
+            "An import asks the audit log what was forgotten, which a request may not read. Open with the worker_url "
+            "of a login that is a member of olvido_worker, or say new_consent if the person consented again."
+        ) from None

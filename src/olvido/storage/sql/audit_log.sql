@@ -1,0 +1,27 @@
+-- name: ended_life
+-- A forgotten life among the one that an export came from and those that took one of its exports in, if there is any.
+SELECT f.subject_key FROM olvido.audit_log f
+ WHERE f.tenant_id = %(tenant)s AND f.action = 'forget' AND f.kind = 'subject'
+   AND (f.subject_key = %(life)s
+        OR f.subject_key IN (SELECT i.subject_key FROM olvido.audit_log i
+                              WHERE i.tenant_id = %(tenant)s AND i.action = 'imported' AND i.kind = 'subject'
+                                AND i.record_id = %(life)s))
+ LIMIT 1
+
+-- name: forgotten_records
+-- Which of some records were forgotten in some lives, or had a version forgotten after an instant.
+SELECT DISTINCT record_id FROM olvido.audit_log
+ WHERE tenant_id = %(tenant)s AND subject_key = ANY(%(lives)s) AND record_id = ANY(%(record_ids)s)
+   AND action IN ('forget', 'reopened')
+   AND ((action = 'forget' AND kind = 'record')
+        OR (action = 'reopened' AND kind = 'preference' AND at >= %(after)s))
+
+-- name: forgotten_until
+-- The last forget in this company that may have been of one person: any before their life here, or one in it.
+-- Nobody can tell whom a forget before it was of: its key is random and names nobody.
+SELECT max(a.at) AS at FROM olvido.audit_log a
+ WHERE a.tenant_id = %(tenant)s AND a.action IN ('forget', 'reopened')
+   AND ((a.action = 'forget' AND a.kind = 'subject'
+         AND a.at <= coalesce((SELECT s.created_at FROM olvido.subjects s
+                                WHERE s.tenant_id = %(tenant)s AND s.subject_key = %(life)s), a.at))
+        OR (a.kind <> 'subject' AND a.subject_key = %(life)s))

@@ -1,0 +1,134 @@
+"""`olvido doctor`: look at a database, and say what to do about what was found."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from olvido.errors import DataDirectoryError
+from olvido.surfaces.cli.options import AsJson, DatabaseUrl, DataDir, WorkerUrl
+from olvido.surfaces.cli.runtime import answer, where
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from olvido.operations.diagnose import Diagnosis
+    from olvido.surfaces.cli.runtime import Where
+
+BROKEN = 6
+"""The exit code of `doctor` when it found an error: the same as of an error that says the store cannot serve."""
+
+
+def doctor(
+    tenant: Annotated[
+        str | None, typer.Option("--tenant", "-t", help="Look for index gaps at this company only.", show_default=False)
+    ] = None,
+    lives: Annotated[int, typer.Option(help="Look for index gaps in the memory of this many people at most.")] = 1000,
+    data_dir: DataDir = None,
+    database_url: DatabaseUrl = None,
+    worker_url: WorkerUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Look at a database without serving from it, and say what to do about each finding.
+
+    Errors break the contract: roles, grants, row security, versions, relations that the data map lacks. Warnings are
+    overdue purges, index gaps, companies not wholly forgotten, and what else keeps copies: logs, archives, replicas,
+    slots, old snapshots. Changes nothing. The exit code is 6 if there is an error, and 0 with warnings and notes.
+    """
+    diagnosis = _diagnose(where(database_url, data_dir, worker_url=worker_url), tenant, lives)
+    answer(diagnosis, lambda: _told(diagnosis), as_json=as_json)
+    if diagnosis.broken:
+        raise typer.Exit(BROKEN)
+
+
+def _diagnose(place: Where, tenant: str | None, lives: int) -> Diagnosis:
+    from olvido.bootstrap import data_directory, default_embedder_id
+    from olvido.operations.diagnose import diagnose
+
+    embedder = default_embedder_id()
+    if place.url is not None:
+        return asyncio.run(diagnose(place.url, place.worker_url, embedder=embedder, tenant=tenant, lives=lives))
+
+    from olvido.adapters import embedded
+
+    directory = data_directory(place.target)
+    if not directory.exists():  # starting a server would make it
+        raise DataDirectoryError(f"There is no memory to look at in {directory}. Name one with --data-dir.")
+    with embedded.start(directory) as server:
+        urls = server.urls
+        looking = diagnose(
+            urls.app, urls.worker, server_url=urls.superuser, embedder=embedder, tenant=tenant, lives=lives
+        )
+        return asyncio.run(looking)
+
+
+def _told(diagnosis: Diagnosis) -> RenderableType:
+    from rich.console import Group
+    from rich.padding import Padding
+    from rich.text import Text
+
+    from olvido.surfaces.terminal import cell
+
+    styles = {"error": "red", "warning": "yellow", "note": "dim"}
+    parts: list[RenderableType] = [Text(line) for line in _facts(diagnosis)]
+    if diagnosis.sizes:
+        parts += [Text(""), _sizes(diagnosis), Text("")]
+    for finding in diagnosis.findings:
+        parts.append(cell(f"{finding.severity} {finding.code}: {finding.problem}", styles[finding.severity]))
+        parts.append(Padding(cell(finding.remedy), (0, 0, 0, 2), expand=False))
+    if diagnosis.not_looked_at:
+        parts.append(Text("Not looked at", style="bold"))
+        parts += [Padding(cell(line), (0, 0, 0, 2), expand=False) for line in diagnosis.not_looked_at]
+    parts.append(Text(_verdict(diagnosis), style="bold"))
+    return Group(*parts)
+
+
+def _facts(diagnosis: Diagnosis) -> list[str]:
+    from olvido.domain.plain import instant
+
+    lines = []
+    if diagnosis.server_version is not None:
+        lines.append(
+            f"PostgreSQL {diagnosis.server_version}, pgvector {diagnosis.pgvector_version}, "
+            f"schema version {diagnosis.schema_version}, {diagnosis.leaves} leaves."
+        )
+    if diagnosis.overdue_lives:
+        since = "" if diagnosis.overdue_since is None else f", since {instant(diagnosis.overdue_since)}"
+        lines.append(f"Expired and waiting for a purge: records of {diagnosis.overdue_lives} subjects{since}.")
+    if diagnosis.survey is not None:
+        seen = diagnosis.survey
+        vectors = "; ".join(f"{count} with a vector of {name}" for name, count in seen.embedders.items())
+        lines.append(
+            f"Index looked at: records {seen.records}, lives {seen.lives}, companies {seen.tenants}"
+            + (f"; {vectors}." if vectors else ".")
+        )
+    if diagnosis.oldest_snapshot_at is not None:
+        lines.append(f"The oldest snapshot is from {instant(diagnosis.oldest_snapshot_at)}.")
+    return lines
+
+
+def _sizes(diagnosis: Diagnosis) -> RenderableType:
+    from rich.filesize import decimal
+
+    from olvido.surfaces.terminal import cell, grid
+
+    table = grid("relation", "on disk", "rows", "removed, still on disk")
+    for one in diagnosis.sizes:
+        table.add_row(cell(one.relation), decimal(one.bytes), str(one.live_rows), str(one.dead_rows))
+    table.caption = "Rows are estimates. " + f"In all {decimal(sum(one.bytes for one in diagnosis.sizes))}."
+    table.caption_justify = "left"
+    return table
+
+
+def _verdict(diagnosis: Diagnosis) -> str:
+    if not diagnosis.findings:
+        return "No findings."
+    counts = [
+        f"{count} {name}{'' if count == 1 else 's'}"
+        for name in ("error", "warning", "note")
+        if (count := sum(1 for finding in diagnosis.findings if finding.severity == name))
+    ]
+    said = "The contract does not hold." if diagnosis.broken else "The contract holds."
+    return f"{', '.join(counts)}. {said}"

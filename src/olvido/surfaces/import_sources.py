@@ -1,0 +1,234 @@
+"""What other memory systems export, as records to write: notes that stay inferred, under the ids they had there.
+
+mem0: what `Memory.get_all()`, `MemoryClient.get_all()` or its REST API answers. LangGraph: `Item.dict()` of what
+`BaseStore.search()` finds, or what the store's REST API answers. Either as one JSON document or as one object a line.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time
+from functools import partial
+from typing import Any, TypeVar
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
+
+from olvido.domain.export_document import reasons
+from olvido.domain.instants import is_expired
+from olvido.domain.origin import Origin
+from olvido.domain.policy import Policy
+from olvido.domain.scope import Scope
+from olvido.errors import InvalidInput, InvalidValue, OlvidoError
+from olvido.operations.import_tally import ends_at
+from olvido.surfaces.import_lines import checked
+from olvido.surfaces.import_shapes import EpisodeRecord, ImportRecord
+
+IMPORTED = "imported-note"
+SUBJECT = "{subject}"
+ANY = "*"
+
+_LISTS = ("results", "memories", "items")
+_TEXTS = ("content", "text", "memory", "data")
+_MEM0_READ = frozenset({"id", "memory", "user_id", "created_at", "expiration_date"})
+_ITEM_READ = frozenset({"namespace", "key", "value", "created_at"})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Read:
+    """The records of a file. expired: how many had expired there already. unit: what their numbers count."""
+
+    records: tuple[ImportRecord, ...]
+    expired: int
+    unit: str
+
+
+class _Shape(BaseModel):
+    """Typed without coercion; other names are offered to the policy, which names what it drops."""
+
+    model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
+
+
+class _Mem0(_Shape):
+    """A memory of mem0. expiration_date: the day after which mem0 no longer serves it."""
+
+    id: str
+    memory: str
+    user_id: str | None = None
+    created_at: AwareDatetime
+    expiration_date: str | None = None
+
+
+class _Item(_Shape):
+    """An item of a LangGraph store."""
+
+    namespace: tuple[str, ...]
+    key: str
+    value: dict[str, Any]
+    created_at: AwareDatetime
+
+
+def parse_mem0(content: bytes, policy: Policy, *, name: str, tenant: str) -> Read:
+    """The memories of a file. tenant: the company; the person is the `user_id` of each, and one without is refused.
+
+    The event time is when mem0 recorded the memory, which is not later than what it is about.
+    Raises InvalidInput naming every bad record and why, never its content; NotInPolicy with the lines to add.
+    """
+    return _parse(content, policy, name, partial(_mem0, tenant=tenant))
+
+
+def parse_langgraph(content: bytes, policy: Policy, *, name: str, tenant: str, namespace: str) -> Read:
+    """The items of a file.
+
+    namespace: its labels with a period between them, `{subject}` where the person stands and `*` for a label that may
+    be anything, such as `memories.{subject}`; an item of another namespace is refused.
+    Raises InvalidInput as `parse_mem0` does.
+    """
+    labels = namespace.split(".")
+    if labels.count(SUBJECT) != 1:
+        raise InvalidInput(f"The namespace must have {SUBJECT} once, where the person stands: memories.{SUBJECT}")
+    return _parse(content, policy, name, partial(_item, tenant=tenant, labels=labels))
+
+
+def _parse(content: bytes, policy: Policy, name: str, read: Callable[[object, int], EpisodeRecord]) -> Read:
+    retention = policy.episode(IMPORTED).retention
+    items, unit = _items(content)
+    now = datetime.now(UTC)
+    expired = 0
+    readers: list[tuple[int, Callable[[], ImportRecord]]] = []
+    for number, item in items:
+        try:
+            record = read(item, number)
+        except OlvidoError as error:
+            readers.append((number, partial(_fail, error)))
+            continue
+        if is_expired(record.expires_at, now):
+            expired += 1
+            continue
+        if record.expires_at is not None and record.expires_at != ends_at(retention, now, record.expires_at):
+            record = replace(record, expires_at=None)  # the policy keeps it for a shorter time
+        readers.append((number, partial(_given, record)))
+    place = f"{name}:{{}}" if unit == "line" else f"{name}: record {{}}"
+    return Read(records=checked(readers, policy, place=place, unit=unit), expired=expired, unit=unit)
+
+
+def _given(record: EpisodeRecord) -> EpisodeRecord:
+    return record
+
+
+def _fail(error: OlvidoError) -> EpisodeRecord:
+    raise error
+
+
+def _items(content: bytes) -> tuple[list[tuple[int, object]], str]:
+    """The objects of a file with their numbers from 1, and what these count."""
+    try:
+        whole = json.loads(content)
+    except (ValueError, RecursionError):
+        lines = [(number, raw) for number, raw in enumerate(content.splitlines(), start=1) if raw.strip()]
+        return [(number, _torn(raw)) for number, raw in lines], "line"
+    if isinstance(whole, dict):
+        lists = [whole[name] for name in _LISTS if isinstance(whole.get(name), list)]
+        whole = lists[0] if lists else [whole]
+    if not isinstance(whole, list):
+        raise InvalidInput("The file holds neither a list of records nor one record a line.")
+    return list(enumerate(whole, start=1)), "record"
+
+
+def _torn(raw: bytes) -> object:
+    """The object of one line, or None, which no record is."""
+    try:
+        return json.loads(raw)
+    except (ValueError, RecursionError):
+        return None
+
+
+S = TypeVar("S", bound=_Shape)
+
+
+def _shaped(shape: type[S], item: object) -> tuple[S, Mapping[str, object]]:
+    if not isinstance(item, dict):
+        raise InvalidInput("not one whole JSON object. Was the file cut off?")
+    try:
+        return shape.model_validate_json(json.dumps(item)), item
+    except ValidationError as error:
+        raise InvalidValue("; ".join(reasons(error))) from None
+
+
+def _mem0(item: object, number: int, *, tenant: str) -> EpisodeRecord:
+    memory, given = _shaped(_Mem0, item)
+    if memory.user_id is None:
+        raise InvalidInput("has no user_id, so it is of no person. Take it out of the file.")
+    return EpisodeRecord(
+        line=number,
+        scope=Scope(tenant=tenant, subject=memory.user_id),
+        definition=IMPORTED,
+        event_id=f"mem0:{memory.id}",
+        occurred_at=memory.created_at,
+        fields={**_others(given, _MEM0_READ), "text": memory.memory},
+        case_id=None,
+        status=None,
+        origin=Origin.inferred("import:mem0", ref=memory.id, at=memory.created_at),
+        expires_at=_day(memory.expiration_date),
+        language=None,
+    )
+
+
+def _item(item: object, number: int, *, tenant: str, labels: Sequence[str]) -> EpisodeRecord:
+    found, given = _shaped(_Item, item)
+    if len(found.namespace) != len(labels) or any(
+        wanted not in {ANY, SUBJECT, label} for wanted, label in zip(labels, found.namespace, strict=True)
+    ):
+        raise InvalidInput(
+            f"is of another namespace than {'.'.join(labels)}. Take it out of the file, or import it apart."
+        )
+    at = labels.index(SUBJECT)
+    text, read = _text(found.value)
+    # Without the person, whose id stands in the scope only. A list, since a key may hold any separator.
+    place = json.dumps([*found.namespace[:at], *found.namespace[at + 1 :], found.key], ensure_ascii=False)
+    return EpisodeRecord(
+        line=number,
+        scope=Scope(tenant=tenant, subject=found.namespace[at]),
+        definition=IMPORTED,
+        event_id=f"langgraph:{place}",
+        occurred_at=found.created_at,
+        fields={**_others(given, _ITEM_READ), **_others(found.value, read), "text": text},
+        case_id=None,
+        status=None,
+        origin=Origin.inferred("import:langgraph", ref=found.key, at=found.created_at),
+        expires_at=None,
+        language=None,
+    )
+
+
+def _text(value: Mapping[str, object]) -> tuple[str, frozenset[str]]:
+    """What an item says, and the names that were read for it.
+
+    That is the text under one of the usual names, or inside it under "content", as LangMem writes; of an item without
+    any, its plain values, one a line with their names.
+    """
+    for name in _TEXTS:
+        inner = value.get(name)
+        if isinstance(inner, dict):
+            inner = inner.get("content")
+        if isinstance(inner, str):
+            return inner, frozenset({name})
+    if value and all(isinstance(inner, str | int | float) for inner in value.values()):
+        return "\n".join(f"{name}: {inner}" for name, inner in value.items()), frozenset(value)
+    raise InvalidInput(f"value has no text under any of: {', '.join(_TEXTS)}. Take it out of the file.")
+
+
+def _others(given: Mapping[str, object], read: Collection[str]) -> dict[str, object]:
+    """What is offered to the policy beside the text, so that the report names what was dropped."""
+    return {name: value for name, value in given.items() if name not in read and value is not None}
+
+
+def _day(text: str | None) -> datetime | None:
+    """When a memory expires: at the first instant of its day in UTC, which is never too late."""
+    if text is None:
+        return None
+    try:
+        return datetime.combine(date.fromisoformat(text[:10]), time(), UTC)
+    except ValueError:
+        raise InvalidValue("expiration_date: is not a day; write 2026-12-31") from None

@@ -1,0 +1,42 @@
+"""Opening: what cannot be meant is refused before anything is made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import olvido.sync
+from olvido.bootstrap import Settings
+from olvido.errors import InvalidInput
+
+
+@pytest.mark.parametrize("url", ["postgrsql://bob:canary@localhost/x", "mysql://bob:canary@localhost/x", "://canary"])
+def test_a_url_of_something_else_makes_no_directory(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A misspelt scheme is an error that does not repeat the URL, not a new and empty data directory."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidInput, match="postgresql://") as refused:
+        olvido.sync.open(url)
+    assert "canary" not in str(refused.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_worker_url_needs_a_database_url(tmp_path: Path) -> None:
+    """The embedded database has its own worker, so another one is not silently ignored."""
+    with pytest.raises(InvalidInput, match="worker_url"):
+        olvido.sync.open(tmp_path / "home", worker_url="postgresql://w@localhost/x")
+
+
+def test_what_was_given_is_not_shown() -> None:
+    """The settings hold URLs with passwords and do not print them."""
+    settings = Settings(
+        target="postgresql://a:canary@h/d",
+        worker_url="postgresql://b:canary@h/d",
+        policy=None,
+        embedder=None,
+        detector=None,
+        clock=None,
+        pool_size=1,
+        timeout=1.0,
+    )
+    assert "canary" not in repr(settings)
