@@ -67,8 +67,8 @@ async def forget_subject(environment: Environment, caller: Caller, *, dry_run: b
 
     Later writes through handles that knew this life are refused. A second call finds nothing and succeeds.
     Raises SubjectForgotten if this handle's life is over and the person has come back since: what is stored now was
-    consented to afterwards, and a new handle forgets it. Raises TenantClosed, Conflict, DatabaseUnavailable, and then
-    nothing was removed.
+    consented to afterwards, and a new handle forgets it. Raises TenantClosed, Conflict (then
+    nothing was removed), and DatabaseUnavailable, whose message says whether that is known; ask again then.
     """
     removed: Mapping[str, int] = {}
     async with environment.database.existing(caller.life) as transaction:

@@ -102,6 +102,7 @@ async def record_episode(
 
 def admit(environment: Environment, caller: Caller, new: NewEpisode) -> Report:
     """What the rules let through of `new`; nothing is read or written. Raises as `record_episode` does."""
+    environment.policy.episode(new.definition)  # refused as not in the policy, whatever else is missing
     source = caller.origin(new.origin, fallback=REQUESTED if new.definition == NOTE else None)
     return admit_report(environment.policy, source, new)
 

@@ -45,6 +45,7 @@ async def state_preference(
     """
     if expected_version is not None:
         require_count(expected_version, "expected_version")
+    environment.policy.preference(key)  # refused as not in the policy, whatever else is missing
     source = caller.origin(origin)
     rule, checked = admit_value(environment.policy, source, key, value)
     await environment.database.pin(caller.life)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from olvido.domain.instants import KEEP
 from olvido.domain.records import IndexState, Written
-from olvido.errors import Conflict, ConsentNeeded, OlderStatement, Refused
+from olvido.errors import Conflict, ConsentNeeded, OlderStatement, OlvidoError, Refused
 from olvido.surfaces.import_lines import scopes
 from olvido.surfaces.import_shapes import EpisodeRecord, ImportRecord, PreferenceRecord
 
@@ -108,9 +108,12 @@ async def load(
                 if progress is not None:
                     progress()
 
-    async with asyncio.TaskGroup() as tasks:
-        for scope, mine in people.items():
-            tasks.create_task(person(memory.scope(tenant=scope.tenant, subject=scope.subject), mine))
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            for scope, mine in people.items():
+                tasks.create_task(person(memory.scope(tenant=scope.tenant, subject=scope.subject), mine))
+    except* OlvidoError as failed:
+        raise _first(failed) from None
     return ImportReport(
         records=len(records),
         people=len(people),
@@ -122,6 +125,12 @@ async def load(
         text_only=tally.text_only,
         refused=tuple(sorted(tally.refused, key=lambda refused: refused.line)),
     )
+
+
+def _first(failed: BaseExceptionGroup[OlvidoError]) -> OlvidoError:
+    """The error of the person whose import failed first; the others were given up because of it."""
+    error = failed.exceptions[0]
+    return _first(error) if isinstance(error, BaseExceptionGroup) else error
 
 
 _Identity = tuple[str, str | None]

@@ -35,6 +35,8 @@ _LOG_BYTES: Final = 1_000_000
 _PASSING: Final = (
     "pre-existing shared memory block",  # children of a killed server are still leaving
     "already exists",  # the lock file of a server that is leaving, or that came first; a stale one is removed next
+    "is empty",  # one cut short by a power failure; removed next, once the last process of its server has left
+    "bogus data in lock file",  # the same
 )
 _TO_THE_BACKGROUND: Final = '"$@" >&2 & echo $!'
 """Starts a program that is not our child: it would stay a zombie when it ends before us. Standard error is the log."""
