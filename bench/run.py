@@ -35,6 +35,9 @@ class Plan:
     sizes: tuple[int, ...]
 
 
+FEW = 10
+"""Records of the smallest person that is forgotten."""
+
 FULL = Plan(n=400, rounds=7, records=100_000, sizes=(100, 1_000, 10_000))
 QUICK = Plan(n=20, rounds=2, records=1_500, sizes=(10, 100, 1_000))
 
@@ -78,7 +81,7 @@ async def _filled(store: Store, plan: Plan, parts: Sequence[str], home: Path) ->
     if "footprint" in parts:
         rows += opening.footprint(store, home)
     if "forget" in parts:
-        for size in plan.sizes:
+        for size in (FEW, *plan.sizes[1:]):
             rounds = max(2, plan.rounds // 2) if size == plan.sizes[-1] else plan.rounds
             rows.append(await removal.forget(store, size, rounds=rounds, name=f"forget_{size}"))
     return rows
