@@ -144,11 +144,15 @@ async def _open(settings: Settings) -> Memory:
         is_worker = await _refuse_unsafe(request_url, "olvido_app", settings.timeout)
         requests = await open_pool(request_url, size=settings.pool_size, wait_seconds=settings.timeout, name="requests")
         stack.push_async_callback(requests.close)
-        workers = requests if is_worker else None
+        workers = None
         if worker_url is not None:
             await _refuse_unsafe(worker_url, "olvido_worker", settings.timeout)
+        elif is_worker:
+            worker_url = request_url
+        if worker_url is not None:
+            # Never the pool of requests: a request that waits for a duty would hold what the duty waits for.
             workers = await open_pool(
-                worker_url, size=settings.pool_size, wait_seconds=settings.timeout, name="workers"
+                worker_url, size=settings.pool_size, wait_seconds=settings.timeout, name="workers", idle=0
             )
             stack.push_async_callback(workers.close)
         environment = Environment(

@@ -145,12 +145,14 @@ async def test_a_credential_is_no_identifier(memory: Memory, clone: Clone, place
 
 # case 102
 async def test_a_credential_is_no_session(memory: Memory, clone: Clone) -> None:
-    """A session id that carries a credential is refused by whatever would store it."""
+    """A session id or a group of messages that carries a credential is refused by whatever would store it."""
     before, session = dump(clone.superuser), person(memory).session(SECRETS["sk"])
     with pytest.raises(SecretRefused):
         await session.open(goal="help")
     with pytest.raises(SecretRefused):
         await session.append("user", "hello")
+    with pytest.raises(SecretRefused):
+        await person(memory).session("s1").append("user", "hello", group=SECRETS["sk"])
     assert dump(clone.superuser) == before
 
 

@@ -171,7 +171,7 @@ async def test_the_first_worked_example(  # noqa: PLR0915 - one story, in the or
     assert [episode.event_id for episode in (await a1.episodes()).items] == ["ev1"]
 
     # The raw text is nowhere: not in the database and its index, not in the logs, not in what was returned.
-    results += [purged, answers, misses, await a1.episodes(), await a1.checksums()]
+    results += [purged, answers, misses, await a1.episodes(), await a1.checksums(), (await a1.export()).document]
     for text in (PASSWORD, "cliente diz", "mesmo assim"):
         assert where(dump(clone.superuser), text) == []
         assert text not in caplog.text

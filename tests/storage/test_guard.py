@@ -160,6 +160,13 @@ async def test_the_worker_login_is_judged_as_well(migrated: Clone) -> None:
             "current_subject",
         ),
         ("ALTER FUNCTION olvido.enter_scope SECURITY DEFINER", "definer_function", "enter_scope"),
+        (
+            "ALTER TABLE olvido.preferences DROP CONSTRAINT preferences_tenant_id_subject_key_fkey",
+            "missing_key",
+            "preferences",
+        ),
+        ("ALTER TABLE olvido.episodes DROP CONSTRAINT episodes_tenant_id_subject_key_fkey", "missing_key", "episodes"),
+        ("ALTER TABLE olvido.due DROP CONSTRAINT due_pkey", "missing_key", "due"),
         ("GRANT ALL ON ALL TABLES IN SCHEMA olvido TO olvido_app", "login_outranks_rows", "login"),
         ("GRANT TRUNCATE ON olvido.messages TO PUBLIC", "login_outranks_rows", "login"),
         ("GRANT CREATE ON SCHEMA olvido TO olvido_app", "login_creates_relations", "login"),

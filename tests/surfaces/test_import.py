@@ -72,7 +72,6 @@ BAD = [
     pytest.param({**EPISODE, "occurred_at": "2026-01-02T10:00:00"}, "no time zone", id="naive"),
     pytest.param({**EPISODE, "occurred_at": CANARY}, "not an instant", id="instant"),
     pytest.param({**EPISODE, "occurred_at": "9999-01-01T00:00:00Z"}, "future", id="future"),
-    pytest.param({**EPISODE, "expires_at": "2001-01-01T00:00:00Z"}, "already past", id="expired"),
     pytest.param({**EPISODE, "event_id": "ev0", "status": "open"}, "event id of line 1", id="repeated"),
 ]
 
@@ -144,3 +143,24 @@ def test_lines_come_from_standard_input_too(cli: Run, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr("sys.stdin", Piped())
     assert cli("import", "-", "--json").document["written"] == 1
+
+
+def test_what_has_expired_is_left_out_and_no_mistake(cli: Run, tmp_path: Path) -> None:
+    """A file that is imported again after some of it has expired still runs: those records are counted, not written."""
+    expired = {**NOTE, "event_id": "n0", "expires_at": "2020-01-01T00:00:00Z"}
+    report = cli("import", written(tmp_path / "old.jsonl", expired, NOTE), "--resume", "--json").document
+    assert (report["written"], report["expired"], report["refused"]) == (1, 1, [])
+
+
+def test_an_old_value_does_not_come_back_because_its_key_is_in_use(cli: Run, tmp_path: Path) -> None:
+    """After a value was forgotten, the file it came from asks for new consent although another value stands now."""
+    old = {**PREFERENCE, "key": "display_name", "value": "Old Name", "origin": {**SAID, "at": "2026-02-01T00:00:00Z"}}
+    file = written(tmp_path / "old.jsonl", old)
+    assert cli("import", file, "--json").document["written"] == 1
+    found = cli("preference", "get", "display_name", *SCOPE, "--json").document["preference"]
+    cli("forget", found["record_id"], *SCOPE, "--yes", "--json")
+    newer = {**old, "value": "New Name", "origin": {"class": "observed", "source": "crm", "at": "2026-01-01T00:00:00Z"}}
+    assert cli("import", written(tmp_path / "new.jsonl", newer), "--new-consent", "--json").document["written"] == 1
+    again = cli("import", file, "--json")
+    assert [line["code"] for line in again.document["refused"]] == ["consent_needed"]
+    assert cli("preference", "get", "display_name", *SCOPE, "--json").document["preference"]["value"] == "New Name"

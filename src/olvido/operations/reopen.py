@@ -9,10 +9,11 @@ from uuid import UUID
 from olvido.domain.identifiers import record_uuid
 from olvido.domain.records import Change, Preference, PreferenceVersion
 from olvido.domain.report import Chain, ForgetReport
-from olvido.errors import Conflict, NotFound
+from olvido.errors import Conflict, NotFound, Unavailable
 from olvido.operations.environment import Caller, Environment
 from olvido.operations.forget import Erasure, report
 from olvido.operations.indexing import prepare
+from olvido.operations.state_preference import admit_value
 from olvido.storage import rows
 from olvido.storage.database import Transaction
 from olvido.storage.queries import statements
@@ -29,14 +30,15 @@ async def reopen_previous(
 
     The chain keeps its expiry and its numbering: the new version is the forgotten one plus 1, so that whoever expects
     the forgotten version gets a conflict. The report's chain is "reopened".
-    Raises NotFound if there is no such preference or no earlier value is kept, Conflict if it changed meanwhile,
-    InvalidScope, SubjectForgotten, TenantClosed.
+    Raises NotFound if there is no such preference or no earlier value is kept, Conflict if it changed meanwhile, and
+    what a write raises if the policy does not take the earlier value any more; InvalidScope, TenantClosed.
     """
     wanted = record_uuid(record_id, "record_id")
     database, version = environment.database, environment.policy.version
     async with database.existing(caller.life, lock=True) as transaction:
         now = transaction.now
         seen, previous = await _chain(transaction, wanted)
+    admit_value(environment.policy, previous.origin, previous.key, previous.value)
     if dry_run:
         return report(environment, _erasure(wanted, now, dry_run=True))
     prepared = await prepare(environment, f"{previous.key}: {previous.value}", language="other")
@@ -65,14 +67,22 @@ async def reopen_previous(
         )
         if row is None:
             raise Conflict("The preference changed meanwhile. Read its history again and decide.")
-    async with database.read(caller.life) as transaction:
-        left = await transaction.one(_SQL["count_version"], record_id=wanted, version=head.version)
-        verified_at = transaction.now
-    remaining = None if left is None else {_DROPPED: int(left["rows"])}
+    remaining, verified_at = await _read_back(environment, caller, wanted, head.version)
     erasure = _erasure(wanted, now, dry_run=False)
     return report(
         environment, replace(erasure, removed={_DROPPED: removed}, remaining=remaining, verified_at=verified_at)
     )
+
+
+async def _read_back(
+    environment: Environment, caller: Caller, record_id: UUID, version: int
+) -> tuple[dict[str, int] | None, datetime | None]:
+    try:
+        async with environment.database.read(caller.life) as transaction:
+            left = await transaction.one(_SQL["count_version"], record_id=record_id, version=version)
+            return (None if left is None else {_DROPPED: int(left["rows"])}), transaction.now
+    except Unavailable:
+        return None, None
 
 
 def _erasure(record_id: UUID, now: datetime, *, dry_run: bool) -> Erasure:

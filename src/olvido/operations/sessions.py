@@ -80,10 +80,11 @@ async def append(
     group: an id of at most 200 bytes that these messages share with others of this session, such as that of a tool
     call. Wherever a history is cut, a group stays whole, also if others wrote in between; it has at most
     `limits.session_group_messages` messages. None: each message stands alone.
-    Raises InvalidScope, InvalidValue, SessionClosed, SubjectForgotten, TenantClosed.
+    Raises InvalidScope, InvalidValue, SecretRefused, SessionClosed, SubjectForgotten, TenantClosed.
     """
-    refuse_credential(session_id=required_identifier(session_id, "session_id"))
-    optional_identifier(group, "group")
+    refuse_credential(
+        session_id=required_identifier(session_id, "session_id"), group=optional_identifier(group, "group")
+    )
     if not messages:
         raise InvalidInput("Nothing to append. Pass at least one message.")
     limit = environment.policy.limits.message_length

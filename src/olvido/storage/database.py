@@ -145,7 +145,7 @@ class Database:
     async def close(self) -> None:
         """Close both pools; running transactions end first."""
         await self._requests.close()
-        if self._workers is not None and self._workers is not self._requests:
+        if self._workers is not None:
             await self._workers.close()
 
     @asynccontextmanager
@@ -355,10 +355,11 @@ async def _first(cursor: psycopg.AsyncCursor[DictRow]) -> DictRow:
     return row
 
 
-async def open_pool(url: str, *, size: int, wait_seconds: float, name: str) -> _Pool:
+async def open_pool(url: str, *, size: int, wait_seconds: float, name: str, idle: int = 1) -> _Pool:
     """A pool of connections that know pgvector's types. Entering a scope checks them.
 
-    size: most connections at once. wait_seconds: how long to wait for one. Raises DatabaseUnavailable.
+    size: most connections at once. idle: how many are kept open when nobody asks. wait_seconds: how long to wait for
+    one. Raises DatabaseUnavailable.
     """
 
     async def configure(connection: psycopg.AsyncConnection[Any]) -> None:
@@ -372,7 +373,7 @@ async def open_pool(url: str, *, size: int, wait_seconds: float, name: str) -> _
         url,
         connection_class=psycopg.AsyncConnection[DictRow],
         kwargs={"row_factory": dict_row},
-        min_size=1,
+        min_size=idle,
         max_size=size,
         timeout=wait_seconds,
         max_lifetime=1800,

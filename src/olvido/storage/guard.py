@@ -56,6 +56,7 @@ async def inspect(connection: psycopg.AsyncConnection[Any], *, role: str) -> lis
         *_relations(relations),
         *_policies(relations, await _rows(connection, "policies")),
         *_functions(await _rows(connection, "definers"), await _rows(connection, "scope_functions")),
+        *_keys(await _rows(connection, "keys")),
         *_columns(await _rows(connection, "columns")),
     ]
 
@@ -233,6 +234,27 @@ def _functions(definers: list[dict[str, Any]], scope_functions: list[dict[str, A
             for name, body in SCOPE_FUNCTIONS.items()
             if bodies.get(name) != body
         ),
+    ]
+
+
+def _keys(keys: list[dict[str, Any]]) -> list[Finding]:
+    """The constraints by which a late writer is refused (rule 20) and a record belongs to one scope (rule 1)."""
+    tied = {name for name, relation in DATA_MAP.items() if "subject_key" in relation.columns} - {
+        "subjects",
+        "audit_log",
+    }
+    return [
+        Finding(
+            code="missing_key",
+            problem=f"The relation {row['relation']} lacks its {what}.",
+            remedy="Restore it from the migrations; do not serve until then.",
+        )
+        for row in keys
+        for what, missing in (
+            ("primary key", not row["keyed"]),
+            ("foreign key to subjects", row["relation"] in tied and not row["tied"]),
+        )
+        if missing
     ]
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from pydantic import ValidationError
 
 from olvido.domain.export_document import reasons
+from olvido.domain.instants import is_expired
 from olvido.domain.lifecycle import require_past
 from olvido.domain.policy import Policy, expiry
 from olvido.domain.records import NewEpisode
@@ -96,7 +97,7 @@ def _check(record: ImportRecord, policy: Policy) -> None:
     if isinstance(record, PreferenceRecord):
         rule, _ = admit_value(policy, record.origin, record.key, record.value)
         require_past(record.origin.at or now, now, "origin at")
-        expiry(rule.retention, now, record.expires_at)
+        _check_expiry(rule.retention, record.expires_at, now)
         return
     new = NewEpisode(
         definition=record.definition,
@@ -109,7 +110,13 @@ def _check(record: ImportRecord, policy: Policy) -> None:
     )
     report = admit_report(policy, record.origin or REQUESTED, new)
     require_past(report.occurred_at or now, now, "occurred_at")
-    expiry(report.rule.retention, now, record.expires_at)
+    _check_expiry(report.rule.retention, record.expires_at, now)
+
+
+def _check_expiry(retention: timedelta | None, expires_at: datetime | None, now: datetime) -> None:
+    """A record that has expired is no mistake in the file: it is left out when the file is read."""
+    if not is_expired(expires_at, now):
+        expiry(retention, now, expires_at)
 
 
 def _check_repeated(record: ImportRecord, bodies: dict[tuple[Scope, str, str], tuple[int, object]]) -> None:

@@ -22,7 +22,7 @@ from olvido.domain.policy import Policy
 from olvido.domain.scope import Scope
 from olvido.errors import InvalidInput, InvalidValue, OlvidoError
 from olvido.operations.import_tally import ends_at
-from olvido.surfaces.import_lines import checked
+from olvido.surfaces.import_lines import checked, parse
 from olvido.surfaces.import_shapes import EpisodeRecord, ImportRecord
 
 IMPORTED = "imported-note"
@@ -67,6 +67,14 @@ class _Item(_Shape):
     key: str
     value: dict[str, Any]
     created_at: AwareDatetime
+
+
+def parse_lines(content: bytes, policy: Policy, *, name: str) -> Read:
+    """The records of JSON lines; those that have expired are left out and counted. Raises InvalidInput as `parse`."""
+    records = parse(content.splitlines(), policy, name=name)
+    now = datetime.now(UTC)
+    live = tuple(record for record in records if not is_expired(record.expires_at, now))
+    return Read(records=live, expired=len(records) - len(live), unit="line")
 
 
 def parse_mem0(content: bytes, policy: Policy, *, name: str, tenant: str) -> Read:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from olvido.domain.instants import KEEP
 from olvido.domain.records import IndexState, Written
-from olvido.errors import Conflict, ConsentNeeded, OlderStatement, OlvidoError, Refused
+from olvido.errors import Conflict, ConsentNeeded, InvalidTime, OlderStatement, OlvidoError, Refused
 from olvido.surfaces.import_lines import scopes
 from olvido.surfaces.import_shapes import EpisodeRecord, ImportRecord, PreferenceRecord
 
@@ -133,12 +133,14 @@ def _first(failed: BaseExceptionGroup[OlvidoError]) -> OlvidoError:
     return _first(error) if isinstance(error, BaseExceptionGroup) else error
 
 
-_Identity = tuple[str, str | None]
+_Identity = tuple[object, ...]
 
 
 async def _stored(memory: Memory, scoped: ScopedMemory) -> frozenset[_Identity]:
-    """The preferences and episodes that are stored: keys, and definitions with their event ids."""
-    found: set[_Identity] = {(preference.key, None) for preference in await scoped.preferences()}
+    """What is stored: keys with value and origin class (another value is another statement), and event ids."""
+    found: set[_Identity] = {
+        (preference.key, preference.value, preference.origin.origin_class) for preference in await scoped.preferences()
+    }
     cursor = None
     while True:
         page = await scoped.episodes(limit=memory.policy.limits.page_size_max, cursor=cursor)
@@ -149,7 +151,9 @@ async def _stored(memory: Memory, scoped: ScopedMemory) -> frozenset[_Identity]:
 
 
 def _identity(record: ImportRecord) -> _Identity:
-    return (record.key, None) if isinstance(record, PreferenceRecord) else (record.definition, record.event_id)
+    if isinstance(record, PreferenceRecord):
+        return (record.key, record.value, record.origin.origin_class)
+    return (record.definition, record.event_id)
 
 
 def _is_later(record: ImportRecord, until: datetime) -> bool:
@@ -166,7 +170,7 @@ async def _write(scoped: ScopedMemory, record: ImportRecord, tally: _Tally) -> N
             tally.add(await _episode(scoped, record))
     except OlderStatement:
         tally.older += 1
-    except (Conflict, Refused) as error:
+    except (Conflict, InvalidTime, Refused) as error:  # InvalidTime: it expired since the file was checked
         tally.refused.append(RefusedLine(line=record.line, code=error.code))
 
 

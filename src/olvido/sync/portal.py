@@ -17,13 +17,14 @@ class Portal:
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="olvido-sync", daemon=True)
+        self._closing = False
+        self._thread = threading.Thread(target=self._run, name="olvido-sync", daemon=True)
         self._thread.start()
 
     @property
     def is_open(self) -> bool:
         """Whether calls are still taken."""
-        return not self._loop.is_closed()
+        return not self._closing
 
     def call(self, work: Coroutine[Any, Any, T]) -> T:
         """Run `work` on the loop and wait for its result; what it raises is raised here.
@@ -37,7 +38,7 @@ class Portal:
                 "This call comes from inside another call of the same memory, which it would wait for. "
                 "Return from the callback first."
             )
-        elif self._loop.is_closed():
+        elif self._closing:
             problem = "This memory is closed. Open it again with olvido.sync.open(...)."
         if problem is not None:
             work.close()
@@ -52,10 +53,15 @@ class Portal:
 
     def close(self) -> None:
         """Stop the loop and its thread. Closing twice is harmless."""
-        if self._loop.is_closed():
+        if self._closing:
             return
+        self._closing = True
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
+
+    def _run(self) -> None:
+        """The thread: the loop ends where it ran, since the thread that closes may be running a loop of its own."""
+        self._loop.run_forever()
         self._loop.run_until_complete(self._loop.shutdown_asyncgens())
         self._loop.run_until_complete(self._loop.shutdown_default_executor())
         self._loop.close()

@@ -101,6 +101,20 @@ SELECT c.relname::text AS relation, p.polname::text AS name, p.polpermissive AS 
 SELECT p.proname::text AS name, pg_catalog.pg_get_function_sqlbody(p.oid) AS body FROM pg_catalog.pg_proc p
  WHERE p.pronamespace = to_regnamespace('olvido') AND starts_with(p.proname, 'current_')
 
+-- name: keys
+-- Whether each relation has a primary key, and a checked foreign key of its scope to `subjects`.
+SELECT c.relname::text AS relation,
+       EXISTS (SELECT FROM pg_catalog.pg_constraint k WHERE k.conrelid = c.oid AND k.contype = 'p') AS keyed,
+       EXISTS (SELECT FROM pg_catalog.pg_constraint k
+                WHERE k.conrelid = c.oid AND k.contype = 'f' AND k.convalidated
+                  AND k.confrelid = to_regclass('olvido.subjects')
+                  AND ARRAY['tenant_id', 'subject_key'] = (
+                        SELECT array_agg(a.attname::text ORDER BY u.place)
+                          FROM unnest(k.conkey) WITH ORDINALITY AS u (attnum, place)
+                          JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum = u.attnum)) AS tied
+  FROM pg_catalog.pg_class c
+ WHERE c.relnamespace = to_regnamespace('olvido') AND c.relkind IN ('r', 'p') AND NOT c.relispartition
+
 -- name: columns
 -- Every column of every relation of the schema, with its statistics target (0: ANALYZE keeps nothing of it).
 SELECT c.relname::text AS relation, a.attname::text AS column, pg_catalog.format_type(a.atttypid, a.atttypmod) AS type,

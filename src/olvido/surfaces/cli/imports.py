@@ -133,11 +133,10 @@ def _read(
     content: bytes, form: Format, memory: Memory, *, name: str, tenant: str | None, namespace: str | None
 ) -> Read:
     """The records of a file that may be of many people."""
-    from olvido.surfaces.import_lines import parse
-    from olvido.surfaces.import_sources import Read, parse_langgraph, parse_mem0
+    from olvido.surfaces.import_sources import parse_langgraph, parse_lines, parse_mem0
 
     if form is Format.LINES:
-        return Read(records=parse(content.splitlines(), memory.policy, name=name), expired=0, unit="line")
+        return parse_lines(content, memory.policy, name=name)
     company = _needed(tenant, "--tenant", form)
     if form is Format.MEM0:
         return parse_mem0(content, memory.policy, name=name, tenant=company)
