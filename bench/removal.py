@@ -28,4 +28,4 @@ async def forget(store: Store, size: int, *, rounds: int, name: str) -> Row:
         floors.append(await timed(delete, turn))
         ours.append(await timed(lambda _, person=person: person.forget_all(), turn))  # type: ignore[misc]
         await store.person("acme", other).forget_all()
-    return times_row(name, ours, floors, aim=FORGET_AIM if size == 1000 else None)  # noqa: PLR2004 - as the issue says
+    return times_row(name, ours, floors, aim=FORGET_AIM if size == 1000 else None)  # noqa: PLR2004 - the size that the aim is for

@@ -179,13 +179,13 @@ def _survey_findings(counted: Survey, embedder: str | None) -> list[Finding]:
             "no_index_entry",
             counted.without_entry,
             "have no index entry: they are listed and exported, and recall does not find them.",
-            "Olvido writes both together: find out what changed the database, then forget and record these again.",
+            "Olvido writes both together: find out what changed the database, and restore it. Nothing of them is lost.",
         ),
         (
             "no_vector",
             counted.without_vector,
             "have no vector, because the embedder failed: recall finds them by their words only.",
-            "Check the embedder: what is written from then on has a vector. Forget and record these again to have one.",
+            "Check the embedder: what is written from then on has a vector. Nothing of these is lost meanwhile.",
         ),
         (
             "other_embedder",
