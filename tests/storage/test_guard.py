@@ -161,6 +161,15 @@ async def test_the_worker_login_is_judged_as_well(migrated: Clone) -> None:
         ),
         ("ALTER FUNCTION olvido.enter_scope SECURITY DEFINER", "definer_function", "enter_scope"),
         (
+            (
+                "CREATE OR REPLACE FUNCTION olvido.queue(scope_key text, alone boolean) RETURNS void "
+                "LANGUAGE plpgsql AS 'BEGIN END'"
+            ),
+            "changed_function",
+            "queue",
+        ),
+        ("DROP FUNCTION olvido.begin_life", "changed_function", "begin_life"),
+        (
             "ALTER TABLE olvido.preferences DROP CONSTRAINT preferences_tenant_id_subject_key_fkey",
             "missing_key",
             "preferences",

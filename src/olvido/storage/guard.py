@@ -10,7 +10,7 @@ import psycopg
 from olvido.errors import SchemaMismatch, UnsafeDatabase
 from olvido.storage.data_map import DATA_MAP
 from olvido.storage.findings import Finding
-from olvido.storage.migrations import known_migrations, pending
+from olvido.storage.migrations import function_bodies, known_migrations, pending
 from olvido.storage.queries import statements
 from olvido.storage.row_policies import SCOPE_FUNCTIONS, RowPolicy, differences
 from olvido.storage.translation import translated
@@ -56,6 +56,7 @@ async def inspect(connection: psycopg.AsyncConnection[Any], *, role: str) -> lis
         *_relations(relations),
         *_policies(relations, await _rows(connection, "policies")),
         *_functions(await _rows(connection, "definers"), await _rows(connection, "scope_functions")),
+        *_bodies(await _rows(connection, "bodies")),
         *_keys(await _rows(connection, "keys")),
         *_columns(await _rows(connection, "columns")),
     ]
@@ -234,6 +235,20 @@ def _functions(definers: list[dict[str, Any]], scope_functions: list[dict[str, A
             for name, body in SCOPE_FUNCTIONS.items()
             if bodies.get(name) != body
         ),
+    ]
+
+
+def _bodies(bodies: list[dict[str, Any]]) -> list[Finding]:
+    """Entering a scope, beginning a life and queueing for one are functions: a changed one keeps no promise."""
+    present = {row["name"]: row["body"] for row in bodies}
+    return [
+        Finding(
+            code="changed_function",
+            problem=f"The function {name} is not the one that the migrations made.",
+            remedy="Restore it from the migrations; do not serve until then.",
+        )
+        for name, body in function_bodies(known_migrations()).items()
+        if present.get(name) != body
     ]
 
 

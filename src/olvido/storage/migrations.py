@@ -19,6 +19,7 @@ log = logging.getLogger("olvido.migrate")
 
 MAX_LEAVES = 1024
 _FILE = re.compile(r"^(\d{4})_([a-z_]+)\.sql$")
+_BODY = re.compile(r"FUNCTION olvido\.(\w+)\((?:(?!FUNCTION olvido).)*?\bAS \$\$(.*?)\$\$", re.DOTALL)
 _SQL = statements("schema")
 
 
@@ -51,6 +52,11 @@ def known_migrations() -> tuple[Migration, ...]:
             checksum = hashlib.sha256(text).hexdigest()
             found.append(Migration(version=int(match[1]), name=match[2], checksum=checksum, text=text))
     return tuple(sorted(found, key=lambda migration: migration.version))
+
+
+def function_bodies(known: tuple[Migration, ...]) -> dict[str, str]:
+    """The body of each function that is written between `$$`, by name, as the last of `known` that makes it says."""
+    return {name: body for migration in known for name, body in _BODY.findall(migration.text.decode())}
 
 
 def pending(applied: dict[int, str], known: tuple[Migration, ...]) -> tuple[Migration, ...]:

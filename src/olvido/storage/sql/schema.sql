@@ -115,6 +115,11 @@ SELECT c.relname::text AS relation,
   FROM pg_catalog.pg_class c
  WHERE c.relnamespace = to_regnamespace('olvido') AND c.relkind IN ('r', 'p') AND NOT c.relispartition
 
+-- name: bodies
+-- The bodies of the functions of the schema, as they were written.
+SELECT p.proname::text AS name, p.prosrc AS body FROM pg_catalog.pg_proc p
+ WHERE p.pronamespace = to_regnamespace('olvido') AND p.prosrc <> ''
+
 -- name: columns
 -- Every column of every relation of the schema, with its statistics target (0: ANALYZE keeps nothing of it).
 SELECT c.relname::text AS relation, a.attname::text AS column, pg_catalog.format_type(a.atttypid, a.atttypmod) AS type,
