@@ -33,7 +33,7 @@ async def get_preference(environment: Environment, caller: Caller, key: str) -> 
 async def list_preferences(environment: Environment, caller: Caller) -> tuple[Preference, ...]:
     """The current values of all keys, by key. Raises TenantClosed."""
     async with environment.database.read(caller.life) as transaction:
-        found = await transaction.all(_PREFERENCES["all"], purpose=None)
+        found = await transaction.all(_PREFERENCES["all"])
         return tuple(rows.preference(row) for row in found)
 
 

@@ -122,7 +122,6 @@ SELECT * FROM olvido.preferences
 SELECT * FROM olvido.preferences
  WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s
    AND (expires_at IS NULL OR expires_at > %(now)s)
-   AND (%(purpose)s::text IS NULL OR purpose = %(purpose)s)
  ORDER BY key
 
 -- name: history

@@ -28,7 +28,7 @@ SELECT %(tenant)s, %(subject)s, %(record_id)s, e FROM unnest(%(episode_ids)s::uu
 ON CONFLICT DO NOTHING
 
 -- name: all
--- The live summaries, by their newest episode.
+-- The live summaries, by definition and case.
 SELECT s.* FROM olvido.summaries s
  WHERE s.tenant_id = %(tenant)s AND s.subject_key = %(subject)s
    AND (s.expires_at IS NULL OR s.expires_at > %(now)s)
