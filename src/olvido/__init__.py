@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from olvido.bootstrap import open  # noqa: A004 - `olvido.open()` reads as what it does
     from olvido.domain.context import ContextBlock
-    from olvido.domain.export import Export, ImportedExport, LeftOut
+    from olvido.domain.export import Export, ImportedExport, ImportedRecord, LeftOut
     from olvido.domain.instants import KEEP
     from olvido.domain.origin import Origin, OriginClass
     from olvido.domain.policy import Policy
     from olvido.domain.policy_file import default_policy, load_policy
+    from olvido.domain.ranking import ScoreParts, Strength
     from olvido.domain.recalled import Consult, Recall, RecallItem
     from olvido.domain.records import (
         Compaction,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
         Kind,
         Message,
         NewEpisode,
+        NewPreference,
         Page,
         Preference,
         PreferenceVersion,
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
         Summary,
         Written,
     )
-    from olvido.domain.report import ForgetReport, PurgeReport, Status
+    from olvido.domain.report import ForgetReport, IndexReport, PurgeReport, Status
     from olvido.domain.scope import Scope
     from olvido.errors import OlvidoError
     from olvido.memory import Memory, ScopedMemory, SessionMemory
@@ -52,12 +54,15 @@ __all__ = [
     "Fact",
     "ForgetReport",
     "ImportedExport",
+    "ImportedRecord",
+    "IndexReport",
     "IndexState",
     "Kind",
     "LeftOut",
     "Memory",
     "Message",
     "NewEpisode",
+    "NewPreference",
     "OlvidoError",
     "Origin",
     "OriginClass",
@@ -71,10 +76,12 @@ __all__ = [
     "Role",
     "Scope",
     "ScopedMemory",
+    "ScoreParts",
     "Session",
     "SessionMemory",
     "SessionView",
     "Status",
+    "Strength",
     "Summary",
     "Written",
     "__version__",
@@ -87,11 +94,12 @@ __all__ = [
 _HOMES = {
     "olvido.bootstrap": ("open",),
     "olvido.domain.context": ("ContextBlock",),
-    "olvido.domain.export": ("Export", "ImportedExport", "LeftOut"),
+    "olvido.domain.export": ("Export", "ImportedExport", "ImportedRecord", "LeftOut"),
     "olvido.domain.instants": ("KEEP",),
     "olvido.domain.origin": ("Origin", "OriginClass"),
     "olvido.domain.policy": ("Policy",),
     "olvido.domain.policy_file": ("default_policy", "load_policy"),
+    "olvido.domain.ranking": ("ScoreParts", "Strength"),
     "olvido.domain.recalled": ("Consult", "Recall", "RecallItem"),
     "olvido.domain.records": (
         "Compaction",
@@ -101,6 +109,7 @@ _HOMES = {
         "Kind",
         "Message",
         "NewEpisode",
+        "NewPreference",
         "Page",
         "Preference",
         "PreferenceVersion",
@@ -110,7 +119,7 @@ _HOMES = {
         "Summary",
         "Written",
     ),
-    "olvido.domain.report": ("ForgetReport", "PurgeReport", "Status"),
+    "olvido.domain.report": ("ForgetReport", "IndexReport", "PurgeReport", "Status"),
     "olvido.domain.scope": ("Scope",),
     "olvido.errors": ("OlvidoError",),
     "olvido.memory": ("Memory", "ScopedMemory", "SessionMemory"),

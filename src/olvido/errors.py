@@ -37,6 +37,7 @@ Messages say what to do next and never contain a stored value. `code` is stable 
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import ClassVar
 
 
@@ -233,7 +234,30 @@ class DataDirectoryError(Unavailable):
     code = "data_directory"
 
 
+class EmbedderProblem(StrEnum):
+    """What was wrong with an embedder: words for logs and for programs, none of which can repeat a text."""
+
+    FAILED = "failed"
+    CLOSED = "closed"
+    UNREACHABLE = "unreachable"
+    TIMED_OUT = "timed_out"
+    RESTING = "resting"
+    BUSY = "busy"
+    SERVER_ERROR = "server_error"
+    UNAUTHORIZED = "unauthorized"
+    REFUSED = "refused"
+    REDIRECTED = "redirected"
+    NOT_THE_PROTOCOL = "not_the_protocol"
+    WRONG_COUNT = "wrong_count"
+    WRONG_SIZE = "wrong_size"
+    NO_DIRECTION = "no_direction"
+
+
 class EmbedderUnavailable(Unavailable):
     """The embedder failed or answered vectors that cannot be used."""
 
     code = "embedder_unavailable"
+
+    def __init__(self, message: str, *, problem: EmbedderProblem = EmbedderProblem.FAILED) -> None:
+        super().__init__(message)
+        self.problem = problem

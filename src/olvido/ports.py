@@ -16,6 +16,10 @@ Vector = NDArray[np.float32]
 """Shape (dimensions,), unit length."""
 
 
+MAX_DIMENSIONS = 3_584
+"""The longest vector that is stored: it stands in its row, and a row of PostgreSQL is at most 8 kB."""
+
+
 class Clock(Protocol):
     """Time for tests. In production there is no clock here: the database's `clock_timestamp()` counts."""
 
@@ -26,7 +30,8 @@ class Clock(Protocol):
 class Embedder(Protocol):
     """Turns text into unit vectors whose inner product is a similarity.
 
-    `id` names model and version: vectors with different ids are never ranked together.
+    `id` names model and version: vectors with different ids are never ranked together. It may be used from several
+    event loops. Whoever made an embedder closes it.
     """
 
     @property
@@ -35,7 +40,7 @@ class Embedder(Protocol):
 
     @property
     def dimensions(self) -> int:
-        """Length of each vector."""
+        """Length of each vector, 1 to 3,584."""
 
     async def embed_passages(self, texts: Sequence[str]) -> Vectors:
         """Vectors of records, shape (len(texts), dimensions). Raises EmbedderUnavailable."""

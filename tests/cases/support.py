@@ -36,6 +36,7 @@ FILLED = {
     "session_facts": 1,
     "sessions": 1,
     "due": 1,
+    "lives": 1,
     "subjects": 1,
 }
 """What `fill` stores, by relation."""

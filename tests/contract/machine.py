@@ -4,79 +4,34 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Coroutine
-from datetime import UTC, datetime
-from typing import Any, TypeVar
-from uuid import UUID, uuid4
+from typing import Any
+from uuid import uuid4
 
 import pytest
 from hypothesis import note
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import initialize, invariant, rule
 
 import olvido
 from olvido import Origin, ScopedMemory
-from olvido.errors import NotFound, OlvidoError, SubjectForgotten, TenantClosed
-from tests.contract.model import Expiry, Life, Model, Refused
+from olvido.errors import NotFound, SubjectForgotten, TenantClosed
+from tests.contract.acting import START
+from tests.contract.carrying import Carrying
+from tests.contract.model_records import Expiry, Life
 from tests.contract.served import check_report, check_served
 from tests.contract.strategies import HOUR, LEAVING, NOTES, SCOPES, TITLES, expiry, steps
-from tests.contract.support import Scope, Stage, Stored
-
-T = TypeVar("T")
-
-START = datetime(2026, 1, 1, tzinfo=UTC)
+from tests.contract.support import Scope, Stored
+from tests.contract.talking import Talking
 
 
-class Contract(RuleBasedStateMachine):
-    """One random history.
-
-    touched: scopes that the last step may have changed. later: those that time has changed for.
-    seen: ids that were ever answered. over: handles of lives that were forgotten.
-    question: what recall is asked; often the text of a record.
-    """
-
-    def __init__(self, stage: Stage) -> None:
-        super().__init__()
-        self.stage = stage
-        self.stage.outside.empty()
-        self.stage.clock.set(START)
-        self.model = Model(START)
-        self.handles: dict[Scope, ScopedMemory] = {}
-        self.over: list[ScopedMemory] = []
-        self.seen: dict[UUID, object] = {}
-        self.stored: dict[Scope, Stored] = {}
-        self.touched: set[Scope] = set()
-        self.later: set[Scope] = set()
-        self.question = NOTES[0]
-
-    def handle(self, scope: Scope) -> ScopedMemory:
-        """The handle of this life that has been in use; a new one after a forget."""
-        if scope not in self.handles:
-            self.handles[scope] = self.stage.memory.scope(tenant=scope[0], subject=scope[1])
-        return self.handles[scope]
-
-    def act(
-        self, scope: Scope, real: Callable[[ScopedMemory], Coroutine[Any, Any, T]], expect: Callable[[], Any]
-    ) -> tuple[T, Any] | None:
-        """Do the same in both worlds; None if both refuse. Fails if only one does, or for another reason."""
-        codes: set[str] = set()
-        expected = answered = None
-        try:
-            expected = expect()
-        except Refused as refusal:
-            codes = refusal.codes
-        try:
-            answered = self.stage.run(real(self.handle(scope)))
-        except OlvidoError as error:
-            if error.code not in codes:
-                raise AssertionError(f"{scope}: {error.code}; right would be: {codes or 'to allow it'}") from error
-            note(f"refused: {error.code}")
-            return None
-        assert not codes, f"{scope}: allowed, and the model refuses it: {codes}"
-        self.touched.add(scope)
-        return answered, expected
+class Contract(Talking, Carrying):
+    """Every kind of step, and what has to hold after each."""
 
     @initialize()
     def begin(self) -> None:
-        """One person is known already, by the same name at each company; at the first with a case of three reports."""
+        """One person is known already, by the same name at each company.
+
+        At the first with a case of three reports, a conversation, and an export of all but the conversation.
+        """
         for scope in (SCOPES[0], SCOPES[2], SCOPES[4]):
             self._say(scope, "pt", "set")
             self.remember(scope, 0, "n1", "keep")
@@ -99,6 +54,9 @@ class Contract(RuleBasedStateMachine):
                 drop=False,
             )
         self.consolidate(SCOPES[0])
+        for group in ("g1", None):
+            self.say(SCOPES[0], group)
+        self.export(SCOPES[0], 0)
 
     def _say(self, scope: Scope, value: str, change: str) -> None:
         language = ("language", value)
@@ -219,49 +177,6 @@ class Contract(RuleBasedStateMachine):
         )
         assert done is None or (done[0].changed, done[0].record.untrusted) == (done[1][0], True)
 
-    def converse(
-        self,
-        *,
-        scope: Scope,
-        session_id: str,
-        verb: str,
-        goal: str | None,
-        given: dict[str, list[str]],
-        expires: Expiry,
-    ) -> None:
-        """Open, set, append to or close a session."""
-        expires_at = expiry(expires, self.model.now)
-        said = [("user", goal or "olá"), ("assistant", "certo")]
-
-        def real(memory: ScopedMemory) -> Coroutine[Any, Any, object]:
-            session = memory.session(session_id)
-            parts: dict[str, Any] = {"goal": goal, **given}
-            calls: dict[str, Callable[[], Coroutine[Any, Any, object]]] = {
-                "open": lambda: session.open(**parts, expires_at=expires_at),
-                "set": lambda: session.set(**parts),
-                "append": lambda: session.extend(said),
-                "close": session.close,
-            }
-            return calls[verb]()
-
-        def expect() -> None:
-            if verb == "open":
-                session = self.model.open(scope, session_id, expires)
-            elif verb == "append":
-                self.model.open(scope, session_id).messages.extend(said)
-                return
-            else:
-                session = self.model.session(scope, session_id)
-                if verb == "close":
-                    session.closed = True
-                    return
-                if session.closed:
-                    raise Refused("session_closed")
-            session.goal = goal or session.goal
-            session.items.update(given)
-
-        self.act(scope, real, expect)
-
     def consolidate(self, scope: Scope) -> None:
         """Bring summaries up to date."""
         self.act(scope, lambda memory: memory.consolidate(), lambda: self.model.life(scope).summarise(self.model.now))
@@ -339,7 +254,9 @@ class Contract(RuleBasedStateMachine):
             lambda: memory.remember("late"),
             lambda: memory.set_preference("language", "en", origin=Origin.declared("late")),
             lambda: memory.correct_preference("language", "en", origin=Origin.declared("late")),
+            lambda: memory.record_episodes([olvido.NewEpisode(definition="note", fields={"text": "late"})]),
             lambda: session.append("user", "late"),
+            lambda: session.add_fact("late", origin=Origin.declared("late")),
             lambda: session.open(goal="late"),
             session.close,
             memory.consolidate,
@@ -374,7 +291,7 @@ class Contract(RuleBasedStateMachine):
         census = self.stage.outside.census()
         for scope in SCOPES:
             stored = census.pop(scope, Stored(rows=Counter(), checksums={}))
-            counted = Counter({name: rows for name, rows in stored.rows.items() if name != "due"})
+            counted = Counter({name: rows for name, rows in stored.rows.items() if name not in {"due", "lives"}})
             assert counted == self.model.rows(scope), f"stored rows of {scope}"
             assert scope in self.touched or stored == self.stored.get(scope, stored), f"{scope} was not touched"
             self.stored[scope] = stored
@@ -392,6 +309,8 @@ class Contract(RuleBasedStateMachine):
             life = self.model.life(scope)
             note(f"checking {scope} at {self.model.now}")
             self.stage.run(check_served(self.handle(scope), life, self.model.now, self.question))
+            for record_id in life.records():
+                self.model.forgotten[scope[0]].hold(life.key, record_id, self.model.now)
             self.seen.update(life.records())
         self.touched.clear()
         self.later.clear()

@@ -1,183 +1,37 @@
-"""The contract of memory as plain dictionaries: what must be served, stored and counted, and what must be refused.
+"""The contract of memory as plain records: what must be served, stored and counted, and what must be refused.
 
-Written from the design's section 1 and the retention of the default policy; it shares no code with `src/olvido`.
-Instants are aware and in UTC. An operation that has to be refused raises `Refused` with the codes that would be right.
+Like `model_records`, it shares no code with `src/olvido`.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import Any
 from uuid import UUID
 
-Scope = tuple[str, str]
-EventKey = tuple[str, str]
-CaseKey = tuple[str, str]
-
-PREFERENCE_RETENTION = timedelta(days=730)
-HISTORY_RETENTION = timedelta(days=365)
-EPISODE_RETENTION = timedelta(days=365)
-SESSION_RETENTION = timedelta(hours=24)
-TRUST = {"declared": 3, "observed": 2, "inferred": 1}
-ACCEPTED = {
-    "language": {"declared"},
-    "contact_channel": {"declared"},
-    "display_name": {"declared", "observed", "inferred"},
-    "support-case": {"declared", "observed"},
-    "note": {"declared", "observed"},
-}
-KEPT_FIELDS = {"support-case": {"title", "summary"}, "note": {"text"}}
-
-Expiry = timedelta | Literal["keep"] | None
-"""From now on; "keep" is not given, None is the whole retention."""
-
-
-class Refused(Exception):
-    """What the contract does not allow; any of `codes` is a right answer."""
-
-    def __init__(self, *codes: str) -> None:
-        super().__init__(", ".join(codes))
-        self.codes = set(codes)
-
-
-@dataclass(kw_only=True)
-class Version:
-    """One version of a preference. retain_until: None while it is current."""
-
-    number: int
-    value: str
-    change: str
-    origin: str
-    said_at: datetime
-    retain_until: datetime | None = None
-
-
-@dataclass(kw_only=True)
-class Record:
-    """Anything with an id. record_id: as it was answered; it never changes."""
-
-    record_id: UUID | None = None
-
-
-@dataclass(kw_only=True)
-class Chain(Record):
-    """A preference with its versions, oldest first. stands_since: a plain statement said before it comes too late."""
-
-    created_at: datetime
-    expires_at: datetime
-    versions: list[Version]
-    stands_since: datetime
-
-    @property
-    def head(self) -> Version:
-        """The current version."""
-        return self.versions[-1]
-
-
-@dataclass(kw_only=True)
-class Episode(Record):
-    """Something that happened."""
-
-    case_id: str | None
-    status: str | None
-    fields: dict[str, str]
-    origin: str
-    occurred_at: datetime
-    expires_at: datetime
-
-
-@dataclass(kw_only=True)
-class Session(Record):
-    """A conversation. items: by "decisions", "constraints" and "pending"."""
-
-    expires_at: datetime
-    goal: str | None = None
-    items: dict[str, list[str]] = field(default_factory=dict)
-    messages: list[tuple[str, str]] = field(default_factory=list)
-    closed: bool = False
-
-
-@dataclass(kw_only=True)
-class Summary(Record):
-    """References to the episodes of one case, with the earliest expiry and the lowest trust among them."""
-
-    sources: set[EventKey]
-    expires_at: datetime
-    origin: str
-
-
-@dataclass(kw_only=True)
-class Life:
-    """Everything stored for one subject until it is forgotten, expired or not."""
-
-    preferences: dict[str, Chain] = field(default_factory=dict)
-    episodes: dict[EventKey, Episode] = field(default_factory=dict)
-    sessions: dict[str, Session] = field(default_factory=dict)
-    summaries: dict[CaseKey, Summary] = field(default_factory=dict)
-
-    def rows(self) -> Counter[str]:
-        """Stored rows by relation; relations with none are left out, and so is the schedule of purges."""
-        return +Counter(
-            subjects=1,
-            preferences=len(self.preferences),
-            preference_versions=sum(len(chain.versions) for chain in self.preferences.values()),
-            episodes=len(self.episodes),
-            index_entries=len(self.preferences) + len(self.episodes),
-            sessions=len(self.sessions),
-            session_items=sum(len(texts) for each in self.sessions.values() for texts in each.items.values()),
-            messages=sum(len(each.messages) for each in self.sessions.values()),
-            summaries=len(self.summaries),
-            summary_sources=sum(len(each.sources) for each in self.summaries.values()),
-        )
-
-    def records(self) -> dict[UUID, tuple[str, object]]:
-        """Kind and key of each record, by the id it was answered with; expired ones included."""
-        kinds: dict[str, Mapping[Any, Record]] = {
-            "preferences": self.preferences,
-            "episodes": self.episodes,
-            "sessions": self.sessions,
-            "summaries": self.summaries,
-        }
-        return {
-            each.record_id: (kind, key)
-            for kind, found in kinds.items()
-            for key, each in found.items()
-            if each.record_id is not None
-        }
-
-    def drop_episodes(self, gone: set[EventKey]) -> None:
-        """Take episodes away, and make the summaries those of what remains."""
-        for key in gone:
-            del self.episodes[key]
-        for case, summary in list(self.summaries.items()):
-            if summary.sources & gone:
-                self._summarise(case, summary.sources - gone)
-
-    def summarise(self, now: datetime) -> None:
-        """Make a summary of each case from its live episodes."""
-        cases: dict[CaseKey, set[EventKey]] = {}
-        for key, episode in self.episodes.items():
-            if episode.case_id is not None and episode.expires_at > now:
-                cases.setdefault((key[0], episode.case_id), set()).add(key)
-        for case, sources in cases.items():
-            self._summarise(case, sources)
-
-    def _summarise(self, case: CaseKey, sources: set[EventKey]) -> None:
-        if not sources:
-            del self.summaries[case]
-            return
-        found = [self.episodes[key] for key in sources]
-        before = self.summaries.get(case)
-        self.summaries[case] = Summary(
-            record_id=None if before is None else before.record_id,
-            sources=sources,
-            expires_at=min(episode.expires_at for episode in found),
-            origin=min((episode.origin for episode in found), key=TRUST.__getitem__),
-        )
+from tests.contract.model_records import (
+    ACCEPTED,
+    EPISODE_RETENTION,
+    HISTORY_RETENTION,
+    KEPT_FIELDS,
+    PREFERENCE_RETENTION,
+    SESSION_RETENTION,
+    TRUST,
+    Chain,
+    Episode,
+    EventKey,
+    Expiry,
+    Fact,
+    Forgotten,
+    Life,
+    Refused,
+    Scope,
+    Session,
+    Version,
+)
 
 
 class Model:
@@ -187,6 +41,7 @@ class Model:
         self.now = now
         self.lives: dict[Scope, Life] = {}
         self.closed: set[str] = set()
+        self.forgotten: defaultdict[str, Forgotten] = defaultdict(Forgotten)
 
     def life(self, scope: Scope, *codes: str) -> Life:
         """What is stored for a scope; an empty life, not stored, if there is nothing.
@@ -227,12 +82,12 @@ class Model:
             codes.add("weaker_origin")
         if chain is not None and change == "set" and said_at < chain.stands_since:
             codes.add("older_statement")
-        expires_at = self._expiry(PREFERENCE_RETENTION, expires_in, codes)
+        expires_at = self.expiry(PREFERENCE_RETENTION, expires_in, codes)
         if codes:
             raise Refused(*codes)
         if chain is not None and expires_in == "keep":
             expires_at = chain.expires_at
-        said = Version(number=1, value=value, change="set", origin=origin, said_at=said_at)
+        said = Version(number=1, value=value, change="set", origin=origin, said_at=said_at, recorded_at=self.now)
         if chain is None:
             chain = Chain(created_at=self.now, expires_at=expires_at, versions=[said], stands_since=said_at)
             life.preferences[key] = chain
@@ -253,7 +108,8 @@ class Model:
 
     def reopen(self, scope: Scope, key: str) -> None:
         """Forget the current version only; the value before it is current again, by explicit choice (rule 25)."""
-        chain = self.life(scope).preferences.get(key)
+        life = self.life(scope)
+        chain = life.preferences.get(key)
         if chain is None or chain.expires_at <= self.now:
             raise Refused("not_found")
         kept = [each for each in chain.versions[:-1] if each.retain_until is None or each.retain_until > self.now]
@@ -267,9 +123,11 @@ class Model:
                 change="reopened",
                 origin=before.origin,
                 said_at=before.said_at,
+                recorded_at=self.now,
             )
         )
         chain.stands_since = max(before.said_at, self.now)
+        self.forgotten[scope[0]].reopened.append((life.key, chain.record_id, self.now))
 
     def record(
         self,
@@ -292,7 +150,7 @@ class Model:
             at = found.occurred_at if occurred_at is None else occurred_at
             if (found.case_id, found.status, found.fields, found.occurred_at) != (case_id, status, kept, at):
                 codes.add("event_conflict")
-        expires_at = self._expiry(EPISODE_RETENTION, expires_in, codes)
+        expires_at = self.expiry(EPISODE_RETENTION, expires_in, codes)
         if codes:
             raise Refused(*codes)
         dropped = sorted(set(fields) - set(kept))
@@ -311,6 +169,24 @@ class Model:
         self.lives[scope] = life
         return True, dropped
 
+    def record_many(
+        self, scope: Scope, reports: Sequence[tuple[EventKey, Mapping[str, Any]]]
+    ) -> list[tuple[bool, list[str]]]:
+        """Record several episodes, all or none."""
+        before = deepcopy(self.lives.get(scope))
+        answers, codes = [], set[str]()
+        for key, arguments in reports:
+            try:
+                answers.append(self.record(scope, key, **arguments))
+            except Refused as refusal:
+                codes |= refusal.codes
+        if codes:
+            self.lives.pop(scope, None)
+            if before is not None:
+                self.lives[scope] = before
+            raise Refused(*codes)
+        return answers
+
     def open(self, scope: Scope, session_id: str, expires_in: Expiry = "keep") -> Session:
         """Open a session or resume the live one; opening never extends it (rule 4)."""
         life = self.life(scope)
@@ -320,7 +196,7 @@ class Model:
                 raise Refused("session_closed")
             return session
         codes: set[str] = set()
-        session = Session(expires_at=self._expiry(SESSION_RETENTION, expires_in, codes))
+        session = Session(expires_at=self.expiry(SESSION_RETENTION, expires_in, codes))
         if codes:
             raise Refused(*codes)
         life.sessions[session_id] = session
@@ -333,6 +209,39 @@ class Model:
         if session is None or session.expires_at <= self.now:
             raise Refused("not_found")
         return session
+
+    def writable(self, scope: Scope, session_id: str) -> Session:
+        """A live session that takes writes."""
+        session = self.session(scope, session_id)
+        if session.closed:
+            raise Refused("session_closed")
+        return session
+
+    def add_fact(self, scope: Scope, session_id: str, content: str, origin: str, messages: Sequence[int]) -> None:
+        """Store what is known; it rests on messages that are there."""
+        session = self.writable(scope, session_id)
+        if any(not 0 <= number < len(session.messages) for number in messages):
+            raise Refused("invalid_value")
+        session.facts.append(Fact(content=content, origin=origin, messages=sorted(set(messages))))
+
+    def compact(
+        self, scope: Scope, session_id: str, keep: int, summarise: Callable[[Sequence[int]], Sequence[Fact] | None]
+    ) -> tuple[int, Sequence[Fact]]:
+        """Fold all but the last messages: how many, and the facts that came of it (rule 4).
+
+        summarise: makes facts of the numbers of what is folded; None or no facts is a failure, which changes nothing.
+        """
+        session = self.writable(scope, session_id)
+        until = session.border(max(len(session.messages) - keep, 0))
+        if until <= session.folded:
+            return 0, []
+        folded = range(session.folded, until)
+        facts = summarise(folded)
+        if not facts:
+            raise Refused("compaction_failed")
+        session.facts += facts
+        session.folded = until
+        return len(folded), facts
 
     def purge(self) -> tuple[Counter[str], int]:
         """Remove what has expired, everywhere: rows by relation, and in how many scopes there were any (rule 15)."""
@@ -361,12 +270,17 @@ class Model:
             return Counter()
         if dry_run:
             life = deepcopy(life)
+        else:
+            self.forgotten[scope[0]].drop(life.key, record_id, self.now)
         kind, key = life.records()[record_id]
         before = life.rows()
         if kind == "preferences":
             life.preferences = {found: each for found, each in life.preferences.items() if found != key}
         elif kind == "sessions":
             life.sessions = {found: each for found, each in life.sessions.items() if found != key}
+        elif kind == "session_facts":
+            session = life.sessions[str(key)]
+            session.facts = [fact for fact in session.facts if fact.record_id != record_id]
         elif kind == "summaries":
             life.summaries = {found: each for found, each in life.summaries.items() if found != key}
         else:
@@ -377,7 +291,10 @@ class Model:
         """End the life of a subject: rows by relation."""
         self.life(scope)
         life = self.lives.pop(scope, None)
-        return Counter() if life is None else life.rows()
+        if life is None:
+            return Counter()
+        self.forgotten[scope[0]].end(life.key, self.now)
+        return life.rows()
 
     def forget_tenant(self, tenant: str) -> tuple[Counter[str], int]:
         """Close a company and forget everyone in it: rows by relation, and how many people."""
@@ -386,7 +303,7 @@ class Model:
         self.closed.add(tenant)
         return removed, len(gone)
 
-    def _expiry(self, retention: timedelta, expires_in: Expiry, codes: set[str]) -> datetime:
+    def expiry(self, retention: timedelta, expires_in: Expiry, codes: set[str]) -> datetime:
         """When something written now expires; adds to `codes` if that is past already or later than allowed."""
         if expires_in == "keep" or expires_in is None:
             return self.now + retention

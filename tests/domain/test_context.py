@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from olvido.domain.context import CLOSING, Entry, Section, estimate_tokens, fill, quoted, render
+from olvido.domain.context import CLOSING, HEADINGS, OPENING, Entry, Section, fill, render
+from olvido.domain.quoting import quoted
+from olvido.domain.tokens import estimate_tokens
 from olvido.errors import InvalidInput
 
 HUGE = "an enormous report 漢字 🎂 " * 400
@@ -76,25 +78,78 @@ def test_counter_must_count(answer: object) -> None:
         fill(history(["a"]), 100, lambda _: answer)  # type: ignore[arg-type, return-value]
 
 
-@given(st.text(alphabet=st.characters(), max_size=60), st.text(alphabet=st.characters(), max_size=60))
-def test_stored_text_stays_data(label: str, text: str) -> None:
-    """Whatever a record says, it stays on its line, reads back as JSON and cannot close the block."""
-    block = render([Entry(section=Section.HISTORY, label=label, text=text)], 0)
-    lines = block.split("\n")
-    assert len(block.splitlines()) == len(lines) - 1 == 5
-    assert json.loads(lines[3]) == {label: text}
-    assert block.count("<") == 2
-    assert block.endswith(CLOSING)
+TEXT = st.text(alphabet=st.characters(), max_size=40)
+ENTRIES = st.lists(
+    st.builds(
+        lambda section, label, text, number: Entry(
+            section=section, label=label, text=text, record_id=None if number is None else UUID(int=number)
+        ),
+        st.sampled_from(Section),
+        TEXT,
+        st.none() | TEXT,
+        st.none() | st.integers(0, 99),
+    ),
+    max_size=8,
+)
 
 
-def test_hidden_characters_are_shown_escaped() -> None:
-    """Marks that reorder text and invisible tag letters are escaped; the joiners of emoji stay."""
-    assert quoted("a\u202eb\U000e0041\x7f") == '"a\\u202eb\\udb40\\udc41\\u007f"'
-    assert quoted("👩‍👧") == '"👩‍👧"'
+@given(ENTRIES, st.integers(0, 400), st.sampled_from([estimate_tokens, len, lambda text: len(text.split())]))
+def test_stored_text_stays_data(entries: list[Entry], budget: int, count: object) -> None:
+    """Whatever records say, each is one line that reads back as it was, under a heading of ours, in one block."""
+    assert callable(count)
+    filled = fill(entries, budget, count)
+    assert (count(filled.text) if filled.text else 0) == filled.tokens <= budget
+    assert len(filled.included) + len(filled.omitted) == len(entries)
+    if not filled.text:
+        assert not filled.included
+        return
+    assert filled.text.startswith(OPENING)
+    assert filled.text.endswith(CLOSING)
+    assert (filled.text.count("<"), filled.text.count(">"), filled.text.count("&")) == (2, 2, 0)
+    lines = filled.text.split("\n")
+    assert len(filled.text.splitlines()) == len(lines) - 1
+    said = [json.loads(line) for line in lines[2:-2] if not line.startswith("# ")]
+    assert said == [entry.label if entry.text is None else {entry.label: entry.text} for entry in filled.included]
+    headings = [line for line in lines[2:-2] if line.startswith("# ")]
+    assert set(headings) <= {f"# {heading}" for heading in HEADINGS.values()} | {
+        f"# left out for length: {len(filled.omitted)}; fetch them by record id"
+    }
 
 
-@given(st.text(alphabet=st.characters()))
-def test_estimate_never_falls_when_text_grows(text: str) -> None:
-    """More text never counts as fewer tokens, and nothing counts as none."""
-    assert estimate_tokens("") == 0
-    assert 0 < estimate_tokens(text + "x") >= estimate_tokens(text)
+@given(ENTRIES)
+def test_a_block_can_be_said_back_inside_another(entries: list[Entry]) -> None:
+    """A whole block as the text of a record is still one line of data in the next block."""
+    inner = render(entries, 3)
+    outer = render([Entry(section=Section.HISTORY, label="history: note", text=inner)], 0)
+    assert (outer.count("<memory>"), outer.count("</memory>")) == (1, 1)
+    assert json.loads(outer.split("\n")[3]) == {"history: note": inner}
+
+
+def test_the_budget_is_spent_by_importance_and_shown_in_order() -> None:
+    """With room for some only, the important ones are taken; they stand in the order in which they were given."""
+    oldest, middle, newest = history(["oldest", "middle", "newest"])
+    room = estimate_tokens(render([oldest, newest], 1))
+    filled = fill([oldest, middle, newest], room, estimate_tokens, by_importance=[newest, oldest, middle])
+    assert (filled.included, filled.omitted) == ((oldest, newest), (middle,))
+    assert fill([oldest, middle, newest], 0, len, by_importance=[newest, oldest, middle]).omitted == (
+        newest,
+        oldest,
+        middle,
+    )
+
+
+def test_a_summary_takes_no_room_where_its_reports_stand() -> None:
+    """A summary of what is in the block is not repeated; if one of its reports does not fit, it is told."""
+    first, second = history(["a report of the case", "another report of the case " * 20])
+    summary = Entry(
+        section=Section.SUMMARIES,
+        label="history of case at1",
+        text="two reports",
+        derived_from=(UUID(int=0), UUID(int=1)),
+    )
+    whole = fill([first, second, summary], 10_000, len)
+    assert (whole.included, whole.omitted) == ((first, second), ())
+    tight = fill([first, second, summary], 400, len)
+    assert (tight.included, tight.omitted) == ((first, summary), (second,))
+    repeated = Entry(section=Section.HISTORY, label="history: x", record_id=UUID(int=7), also=(UUID(int=1),))
+    assert summary not in fill([first, repeated, summary], 10_000, len).included

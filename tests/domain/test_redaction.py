@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import replace
+from unittest.mock import patch
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from olvido.domain import secret_shapes
 from olvido.domain.redaction import UNNAMED, safe_name, screen
 from olvido.domain.secret_shapes import is_card
 
@@ -178,6 +183,35 @@ def test_screening_twice_is_screening_once(text: str) -> None:
 
     assert twice.text == once.text
     assert twice.masked == ()
+
+
+def _odd(letters: str, written: str) -> Callable[[str], str]:
+    return lambda text: text.lower().translate(str.maketrans(letters, written))
+
+
+WRITTEN = (
+    str,
+    str.upper,
+    str.lower,
+    str.swapcase,
+    _odd("si", "\u017f\u0131"),
+    _odd("ki", "\u212a\u0130"),
+)
+"""Ways to write a text whose letters are the same when case is ignored."""
+
+
+@given(st.lists(st.sampled_from(PIECES) | st.text(max_size=5), max_size=8).map("".join), st.sampled_from(WRITTEN))
+@example("password: hunter2 pin: 1234 api key: abcdefgh1 basic abcdefghij0123456789", WRITTEN[4])
+@example("password: hunter2 pin: 1234 api key: abcdefgh1 basic abcdefghij0123456789", WRITTEN[5])
+def test_the_signs_of_a_shape_hide_no_secret(text: str, write: Callable[[str], str]) -> None:
+    """An expression that is not tried for want of its signs would have found nothing."""
+    written = write(text)
+    found = sorted(secret_shapes.spans(written))
+    with ExitStack() as every:
+        for name in ("_SHAPES", "_LABELLED"):
+            shapes = tuple(replace(shape, signs=("",)) for shape in getattr(secret_shapes, name))
+            every.enter_context(patch.object(secret_shapes, name, shapes))
+        assert found == sorted(secret_shapes.spans(written))
 
 
 @given(st.integers(min_value=10**14, max_value=10**15 - 1))

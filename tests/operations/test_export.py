@@ -31,7 +31,11 @@ def test_every_relation_that_a_forget_empties_is_exported() -> None:
     assert set(statements("export")) == {f"export_{name}" for name in FORGOTTEN}
     kept = [relation for relation in DATA_MAP.values() if relation.name not in FORGOTTEN]
     assert {relation.exported for relation in kept} == {Exported.NO}
-    assert [relation.name for relation in EXPORTED if relation.exported is Exported.COUNTED] == ["due", "index_entries"]
+    assert [relation.name for relation in EXPORTED if relation.exported is Exported.COUNTED] == [
+        "lives",
+        "due",
+        "index_entries",
+    ]
 
 
 async def test_an_export_shows_every_column_of_every_relation(memory: olvido.Memory) -> None:
@@ -49,7 +53,7 @@ async def test_an_export_shows_every_column_of_every_relation(memory: olvido.Mem
         own = {relation.part.own} if relation.part is not None else set()
         wanted = {name for name, kind in relation.columns.items() if kind is not ColumnClass.SCOPE} - own
         assert wanted <= shown, relation.name
-    assert export.derived == {name: stored[name] for name in ("due", "index_entries")}
+    assert export.derived == {name: stored[name] for name in ("lives", "due", "index_entries")}
     assert "embedding" not in json.dumps(document)
 
 

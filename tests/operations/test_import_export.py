@@ -1,75 +1,24 @@
-"""Import of an export: origins and event times stay, the policy in force decides, and what was forgotten stays away."""
+"""Import of an export: origins and event times stay, the policy in force decides, all of it is stored or nothing."""
 
 from __future__ import annotations
 
-import asyncio
 import copy
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
-from typing import Any
+from datetime import timedelta
 
 import pytest
 
 import olvido
-from olvido import LeftOut, Origin
+from olvido import Origin
 from olvido.errors import (
-    ConsentNeeded,
     InvalidInput,
     InvalidValue,
     OriginNotGranted,
     TenantClosed,
-    UnsafeDatabase,
 )
 from olvido.testing import ManualClock
-from tests.conftest import Clone
-from tests.operations.conftest import OpenWith
-from tests.operations.word_embedder import WordEmbedder
-
-DAY = timedelta(days=1)
-START = datetime(2025, 11, 1, tzinfo=UTC)
-SAID = Origin.declared("user-confirmation", ref="turn-17", actor="agent-7", at=START)
-SEEN = Origin.observed("crm.lookup", ref="call-3", at=START + DAY)
-
-Document = dict[str, Any]
-
-
-@pytest.fixture
-def person(word_memory: olvido.Memory) -> Callable[..., olvido.ScopedMemory]:
-    """Anybody, by a fresh handle."""
-
-    def scoped(subject: str = "ana", tenant: str = "acme", **options: Any) -> olvido.ScopedMemory:  # noqa: ANN401
-        return word_memory.scope(tenant=tenant, subject=subject, **options)
-
-    return scoped
-
-
-Person = Callable[..., olvido.ScopedMemory]
-
-
-@pytest.fixture
-async def exported(person: Person, clock: ManualClock) -> Document:
-    """The export of somebody with a corrected language, a name, two episodes of a case and a note."""
-    ana = person()
-    await ana.set_preference("language", "es", origin=SAID)
-    clock.advance(DAY)
-    await ana.correct_preference("language", "pt", origin=Origin.declared("user-confirmation", ref="turn-19"))
-    await ana.set_preference("display_name", "Ana", origin=SEEN)
-    for number, status in enumerate(("reported", "lookup-failed")):
-        await ana.record_episode(
-            "support-case",
-            event_id=f"ev{number}",
-            case_id="at1",
-            status=status,
-            occurred_at=START + number * DAY,
-            fields={"title": "cannot reach the course"},
-            origin=SEEN,
-        )
-    await ana.remember("prefers aisle seats", event_id="n1", occurred_at=START)
-    await ana.consolidate()
-    await ana.session("s1").open(goal="help")
-    clock.advance(timedelta(hours=1))
-    document: Document = (await ana.export()).document
-    return document
+from tests.operations.conftest import SAID, START, Document, OpenWith, Person
+from tests.operations.word_embedder import DAY, WordEmbedder
 
 
 def without_record_times(document: Document) -> Document:
@@ -215,72 +164,21 @@ async def test_another_body_under_the_same_event_stays_as_it_is_here(exported: D
     assert [(one.name, one.code) for one in report.left_out] == [("note", "event_conflict")]
 
 
-async def test_a_forgotten_life_is_not_revived_without_consent(exported: Document, person: Person) -> None:
-    """Case 41: neither in its own scope nor in another one of the company; a new consent is explicit."""
-    await person().forget_all()
-    for scoped in (person(), person("ana-2")):
-        with pytest.raises(ConsentNeeded) as refused:
-            await scoped.import_export(exported)
-        assert "new_consent" in str(refused.value)
-        assert not any((await scoped.stored_rows()).values())
-    report = await person().import_export(exported, new_consent=True)
-    assert report.written["episodes"] == 3
-    with pytest.raises(ConsentNeeded):
-        await person().import_export(exported)
-
-
-async def test_a_life_that_took_the_export_in_counts_as_well(exported: Document, person: Person) -> None:
-    """An export of another company, imported, then forgotten: the second import is refused. Elsewhere it is not."""
-    await person(tenant="other").import_export(exported)
-    await person(tenant="other").forget_all()
-    with pytest.raises(ConsentNeeded):
-        await person(tenant="other").import_export(exported)
-    report = await person(tenant="third").import_export(exported)
-    assert report.written["episodes"] == 3
-
-
-async def test_a_forgotten_record_is_not_revived(exported: Document, person: Person) -> None:
-    """Single records: forgotten where the export is of, or where it was imported to. Others come in."""
-    note = next(one for one in exported["records"]["episodes"] if one["definition"] == "note")
-    await person().forget(note["record_id"])
-    report = await person().import_export(exported)
-    assert report.left_out == (
-        LeftOut(relation="episodes", name="note", record_id=report.left_out[0].record_id, code="forgotten"),
-    )
-    assert (await person("ana-2").import_export(exported)).left_out == report.left_out
+@pytest.mark.parametrize("taken", ["episode", "preference", "session"])
+async def test_a_record_id_that_is_in_use_is_named(exported: Document, person: Person, taken: str) -> None:
+    """An export that was changed so that its ids are those of other records here: they stay out, each by its id."""
     other = person(tenant="other")
-    await other.import_export(exported)
-    await other.forget(exported["records"]["preferences"][0]["record_id"])
-    assert [one.code for one in (await other.import_export(exported)).left_out] == ["forgotten"]
-    assert await other.get_preference("display_name") is None
-    await other.import_export(exported, new_consent=True)
-    assert await other.get_preference("display_name") is not None
-
-
-async def test_a_forget_at_the_same_moment_wins(exported: Document, person: Person) -> None:
-    """Whichever comes first: after both, the record is gone, and the import has left nothing half done."""
-    for number in range(6):
-        scoped = person(f"ana-{number}")
-        await scoped.import_export(exported)
-        note = next(one for one in exported["records"]["episodes"] if one["definition"] == "note")
-        await asyncio.gather(
-            person(f"ana-{number}").import_export(exported), person(f"ana-{number}").forget(note["record_id"])
-        )
-        left = {one.definition for one in (await scoped.episodes()).items}
-        assert left == {"support-case"}
-
-
-async def test_a_forgotten_version_is_not_revived(exported: Document, person: Person, clock: ManualClock) -> None:
-    """Rule 25: after the correction was forgotten and the value before it reopened, an older export changes nothing."""
-    language = exported["records"]["preferences"][1]
-    clock.advance(DAY)
-    await person().forget(language["record_id"], reopen_previous=True)
-    for scoped in (person(), person("ana-2")):
-        report = await scoped.import_export(exported)
-        assert [(one.name, one.code) for one in report.left_out] == [("language", "forgotten")]
-    found = await person().get_preference("language")
-    assert found is not None
-    assert found.value == "es"
+    used = {
+        "episode": (await other.remember("here before", event_id="h1")).record.record_id,
+        "preference": (await other.set_preference("contact_channel", "email", origin=SAID)).record.record_id,
+        "session": (await other.session("s1").open()).record_id,
+    }[taken]
+    for row in (exported["records"]["episodes"][0], exported["records"]["preferences"][0]):
+        original, row["record_id"] = row["record_id"], str(used)
+        report = await other.import_export(exported)
+        assert [(str(one.record_id), one.code) for one in report.left_out] == [(str(used), "record_id_in_use")]
+        row["record_id"] = original
+    assert (await other.import_export(exported)).left_out == ()
 
 
 async def test_it_is_all_or_nothing(exported: Document, person: Person, word_memory: olvido.Memory) -> None:
@@ -323,20 +221,6 @@ async def test_what_is_no_export_is_refused_by_its_place(
     assert issubclass(InvalidValue, InvalidInput)
 
 
-async def test_asking_takes_a_worker(
-    exported: Document, clone: Clone, clock: ManualClock, words: WordEmbedder, person: Person
-) -> None:
-    """Without a worker's login what was forgotten cannot be known: refused, unless the person consented again."""
-    del person
-    async with olvido.open(clone.app, clock=clock, embedder=words) as requests_only:
-        other = requests_only.scope(tenant="other", subject="ana")
-        with pytest.raises(UnsafeDatabase) as refused:
-            await other.import_export(exported)
-        assert "worker_url" in str(refused.value)
-        assert not any((await other.stored_rows()).values())
-        assert (await other.import_export(exported, new_consent=True)).written["episodes"] == 3
-
-
 async def test_an_empty_export_begins_no_life(person: Person) -> None:
     """Importing nothing stores nothing."""
     document = (await person("nobody").export()).document
@@ -352,23 +236,3 @@ async def test_without_an_embedder_it_is_stored_by_its_words(exported: Document,
     async with open_with(failing, None) as memory:
         report = await memory.scope(tenant="other", subject="ana").import_export(exported)
         assert report.text_only == 5
-
-
-async def test_who_may_have_been_forgotten(person: Person, clock: ManualClock) -> None:
-    """None before any forget; then anybody whose life here began later; a forget inside a life counts for it alone."""
-    ana, bea = person("ana"), person("bea")
-    await ana.remember("one", event_id="1")
-    assert await ana.forgotten_until() is None
-    clock.advance(DAY)
-    await bea.remember("two", event_id="2")
-    await bea.forget_all()
-    at = clock.now()
-    assert await person("ana").forgotten_until() is None
-    assert await person("bea").forgotten_until() == at
-    assert await person("carla").forgotten_until() == at
-    assert await person("carla", tenant="other").forgotten_until() is None
-    clock.advance(DAY)
-    written = await ana.remember("three", event_id="3")
-    await ana.forget(written.record.record_id)
-    assert await person("ana").forgotten_until() == clock.now()
-    assert await person("carla").forgotten_until() == at

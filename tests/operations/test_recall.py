@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -59,68 +60,123 @@ async def test_preferences_are_offered_and_history_is_searched_for(ana: olvido.S
     assert [item.record.key for item in recalled.preferences] == ["language"]
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        "a & b | !c",
-        "foo:* <-> bar",
-        "'); DROP TABLE olvido.episodes; --",
-        "\\",
-        "''",
-        "%s %(tenant)s",
-        "\u202e",
-        "漢字",
-        "🎂",
-        "!!!",
-    ],
+OPERATORS = (
+    "a & b | !c",
+    "foo:* <-> bar",
+    "'); DROP TABLE olvido.episodes; --",
+    "\\",
+    "''",
+    "%s %(tenant)s",
+    "$1 {0} {x}",
+    "\u202e",
+    "!!!",
 )
-async def test_operators_are_plain_text(ana: olvido.ScopedMemory, query: str) -> None:
+
+
+async def test_operators_are_plain_text(ana: olvido.ScopedMemory) -> None:
     """Operators of search languages, of SQL and of formats mean nothing in a question."""
-    assert (await ana.recall(query)).scope == ana.scope
+    for query in OPERATORS:
+        recalled = await ana.recall(query)
+        assert (recalled.scope, len(recalled.preferences)) == (ana.scope, 1), query
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(query=st.text(alphabet=st.characters(), max_size=80))
+async def test_operators_are_passed_over_and_words_are_not(ana: olvido.ScopedMemory, words: WordEmbedder) -> None:
+    """A question with operators has the words between them: none is left out, negated, or found as a prefix."""
+    await ana.remember("a refund for the box", event_id="both")
+    await ana.remember("the boxer in the refunderia", event_id="longer")
+    await ana.remember("a box", event_id="one")
+    words.fails = True  # only words are compared
+    with_operators, plain = await ana.recall('-refund "box" | (a & !b) :*'), await ana.recall("refund box a b")
+    assert [item.record.event_id for item in plain.items] == ["both", "one"]
+    assert [(item.record_id, item.score) for item in with_operators.items] == [
+        (item.record_id, item.score) for item in plain.items
+    ]
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    query=st.text(
+        alphabet=st.one_of(st.characters(), st.sampled_from("\x00\ud83d\udc00%_\\'\"&|!()*:-<>@ #9a")), max_size=80
+    )
+)
 async def test_any_unicode_query_has_an_answer(ana: olvido.ScopedMemory, query: str) -> None:
     """Any text at all is answered, or refused with a typed error."""
     try:
-        recalled = await ana.recall(query)
+        recalled = await ana.recall(query, limit=50)
     except InvalidValue:
         assert not query.strip() or "\x00" in query or any("\ud800" <= c <= "\udfff" for c in query)
     else:
         assert len(recalled.items) + recalled.omitted == len(NOTES)
 
 
-@pytest.mark.parametrize(
-    "arguments, error",
-    [
-        ({"limit": 0}, InvalidInput),
-        ({"limit": 51}, InvalidInput),
-        ({"limit": True}, InvalidInput),
-        ({"purpose": "marketing"}, NotInPolicy),
-        ({"purpose": ""}, NotInPolicy),
-        ({"kinds": ["session"]}, InvalidValue),
-        ({"kinds": []}, InvalidValue),
-        ({"definition": "invented"}, NotInPolicy),
-        ({"definition": "payment"}, LiveState),
-        ({"definition": "note", "status": "open"}, InvalidValue),
-        ({"status": "invented"}, InvalidValue),
-        ({"case_id": ""}, InvalidScope),
-        ({"origin_class": "guessed"}, InvalidValue),
-        ({"since": datetime(2026, 1, 1)}, InvalidTime),  # noqa: DTZ001 - naive on purpose
-        ({"since": datetime(2026, 1, 2, tzinfo=UTC), "until": datetime(2026, 1, 1, tzinfo=UTC)}, InvalidTime),
-    ],
+UNITS = (
+    "x",
+    "printer ",
+    "AB-1234 ",
+    "a.",
+    "\\%_",
+    "🎂",
+    "漢",
+    "e\u0301",
+    "' OR 1=1 -- ",
+    "12/31/2025 ",
+    "Ana da ",
+    "a@b.",
 )
-async def test_unusable_arguments_are_refused(
-    ana: olvido.ScopedMemory, arguments: dict[str, object], error: type[OlvidoError]
-) -> None:
+
+
+async def test_the_longest_question_is_answered(ana: olvido.ScopedMemory) -> None:
+    """A question of 2,000 characters of any kind is answered, and one more is refused."""
+    for unit in UNITS:
+        query = (unit * 2000)[:2000].rstrip().ljust(2000, "!")
+        assert len((await ana.recall(query)).preferences) == 1, unit
+        with pytest.raises(InvalidValue):
+            await ana.recall(query + "!")
+
+
+async def test_an_argument_that_does_not_exist_is_an_error(ana: olvido.ScopedMemory) -> None:
+    """A misspelt name of a filter is not passed over."""
+    for name in ("Status", "statuses", "case", "kind", "filters", "subject", "tenant", "top_k"):
+        with pytest.raises(TypeError):
+            await ana.recall("printer", **{name: "open"})  # type: ignore[arg-type]
+
+
+UNUSABLE: tuple[tuple[dict[str, Any], type[OlvidoError]], ...] = (
+    ({"limit": 0}, InvalidInput),
+    ({"limit": 51}, InvalidInput),
+    ({"limit": True}, InvalidInput),
+    ({"limit": 2.5}, InvalidInput),
+    ({"limit": "5"}, InvalidInput),
+    ({"purpose": "marketing"}, NotInPolicy),
+    ({"purpose": ""}, NotInPolicy),
+    ({"kinds": ["session"]}, InvalidValue),
+    ({"kinds": []}, InvalidValue),
+    ({"definition": "invented"}, NotInPolicy),
+    ({"definition": "payment"}, LiveState),
+    ({"definition": "note", "status": "open"}, InvalidValue),
+    ({"status": "invented"}, InvalidValue),
+    ({"case_id": ""}, InvalidScope),
+    ({"product": ""}, InvalidValue),
+    ({"product": "a\x00b"}, InvalidValue),
+    ({"product": "\ud83d"}, InvalidValue),
+    ({"definition": "note", "product": "Printer"}, InvalidValue),
+    ({"origin_class": "guessed"}, InvalidValue),
+    ({"since": datetime(2026, 1, 1)}, InvalidTime),  # noqa: DTZ001 - naive on purpose
+    ({"since": datetime(2026, 1, 2, tzinfo=UTC), "until": datetime(2026, 1, 1, tzinfo=UTC)}, InvalidTime),
+)
+"""Arguments that cannot be used, and the error that says so."""
+
+
+async def test_unusable_arguments_are_refused(ana: olvido.ScopedMemory, words: WordEmbedder) -> None:
     """Each argument is checked before anything is embedded or read."""
-    with pytest.raises(error):
-        await ana.recall("printer", **arguments)  # type: ignore[arg-type]
+    words.fails = True
+    for arguments, error in UNUSABLE:
+        with pytest.raises(error):
+            await ana.recall("printer", **arguments)
 
 
 async def test_filters_narrow_the_episodes(ana: olvido.ScopedMemory, clock: ManualClock) -> None:
-    """Kind, definition, case, status, origin and time narrow the history and leave the preferences."""
+    """Kind, definition, case, product, status, origin and time narrow the history and leave the preferences."""
     await ana.record_episode(
         "support-case",
         event_id="ev1",
@@ -128,10 +184,11 @@ async def test_filters_narrow_the_episodes(ana: olvido.ScopedMemory, clock: Manu
         status="lookup-failed",
         occurred_at=clock.now() - 2 * DAY,
         origin=Origin.observed("crm.lookup"),
-        fields={"title": "printer error"},
+        fields={"title": "printer error", "product": "Printer 9\u00e9"},
     )
     narrowed: list[dict[str, object]] = [
         {"definition": "support-case"},
+        {"product": "Printer 9e\u0301"},
         {"case_id": "at1"},
         {"status": "lookup-failed"},
         {"origin_class": olvido.OriginClass.OBSERVED},

@@ -104,8 +104,10 @@ async def test_another_state_is_another_body(handing: olvido.Memory) -> None:
     session = await talk(handing)
     first = await session.hand_over(origin=SEEN)
     await session.set(decisions=["reset it"])
-    with pytest.raises(EventConflict):
+    with pytest.raises(EventConflict) as refused:
         await session.hand_over(origin=SEEN)
+    assert "handed over before" in str(refused.value)
+    assert "event id" not in str(refused.value)
     await person(handing).forget((await session.read()).record_id)
     assert (await person(handing).get_episode(first.record.record_id)) == first.record
     second = await (await talk(handing)).hand_over(origin=SEEN)
@@ -166,3 +168,24 @@ async def test_a_forgotten_person_is_not_handed_over(handing: olvido.Memory) -> 
     with pytest.raises(NotFound):
         await session.hand_over(origin=SEEN)
     assert not any((await person(handing).stored_rows()).values())
+
+
+async def test_forgetting_a_session_names_what_it_was_handed_over_to(handing: olvido.Memory) -> None:
+    """The episode remains: the report has its record id, in the dry run as well, and until it is forgotten itself."""
+    session = await talk(handing)
+    fact = await session.add_fact("uses an old browser", origin=SAID)
+    opened = await session.read()
+    assert (await person(handing).forget(opened.record_id, dry_run=True)).handed_over == ()
+    episode = (await session.hand_over(origin=SEEN)).record
+    assert (await person(handing).forget(opened.record_id, dry_run=True)).handed_over == (episode.record_id,)
+    assert (await person(handing).forget(fact.record_id)).handed_over == (episode.record_id,)
+    report = await person(handing).forget(opened.record_id)
+    assert (report.found, report.handed_over) == (True, (episode.record_id,))
+    again = await person(handing).forget(opened.record_id)
+    assert (again.found, again.handed_over) == (False, (episode.record_id,))
+    stranger = handing.scope(tenant="altavela", subject="rui")
+    assert (await stranger.forget(opened.record_id)).handed_over == ()
+    for record_id in again.handed_over:
+        assert (await person(handing).forget(record_id)).handed_over == ()
+    assert (await person(handing).forget(opened.record_id)).handed_over == ()
+    assert (await person(handing).episodes()).items == ()

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
+from functools import cache
 
 import numpy as np
 
 from olvido.errors import EmbedderUnavailable
 from olvido.ports import Vector, Vectors
 
-DIMENSIONS = 32
+DIMENSIONS = 512
+"""So many that the directions of two words are nearly orthogonal: texts without a common word are not alike."""
+
 DAY = timedelta(days=1)
 NOTES = (
     "prefers aisle seats on long flights",
@@ -51,11 +54,14 @@ class WordEmbedder:
         return self._vector("")
 
     def _vector(self, text: str) -> Vector:
-        words = [
-            np.random.default_rng(abs(hash_of(word))).normal(size=self.dimensions) for word in text.lower().split()
-        ]
-        summed = np.sum([np.ones(self.dimensions) * 2, *words], axis=0)
+        words = [_direction(word, self.dimensions) for word in text.lower().split()]
+        summed = sum(words, np.full(self.dimensions, 2, dtype=np.float64))
         return np.asarray(summed / np.linalg.norm(summed), dtype=np.float32)
+
+
+@cache
+def _direction(word: str, dimensions: int) -> Vector:
+    return np.random.default_rng(hash_of(word)).normal(size=dimensions).astype(np.float32)
 
 
 def hash_of(word: str) -> int:

@@ -17,7 +17,7 @@ from psycopg.rows import DictRow, dict_row
 import olvido
 from olvido.storage.data_map import DATA_MAP, SUBJECT_RELATIONS
 from olvido.storage.row_policies import APP
-from tests.conftest import Clone
+from tests.conftest import LEAVES, Clone
 
 PASSWORD = "of-a-throw-away-login"
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -77,6 +77,19 @@ async def changed(clone: Clone, change: str, *, role: str = APP) -> AsyncIterato
         await connection.execute(sql.SQL("SET LOCAL SESSION AUTHORIZATION {}").format(sql.Identifier(role)))
         yield connection
         await connection.rollback()
+
+
+def leaf(connection: psycopg.Connection[tuple[Any, ...]], tenant: str) -> int:
+    """Which remainder the partitions of a tenant have, the same in each partitioned relation."""
+    for remainder in range(LEAVES):
+        found = rows(
+            connection,
+            "SELECT satisfies_hash_partition('olvido.episodes'::regclass, %s, %s, %s::text COLLATE \"C\")",
+            [LEAVES, remainder, tenant],
+        )
+        if found == [(True,)]:
+            return remainder
+    raise AssertionError(tenant)
 
 
 def name_of(url: str) -> sql.Identifier:

@@ -175,7 +175,8 @@ def test_statistics_are_off_where_values_would_stay(catalogue: psycopg.Connectio
             catalogue,
             """SELECT c.relname::text, a.attname::text, coalesce(a.attstattarget, -1)
                  FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
-                WHERE c.relnamespace = 'olvido'::regnamespace AND c.relkind IN ('r', 'p') AND a.attnum > 0""",
+                WHERE c.relnamespace = 'olvido'::regnamespace AND c.relkind IN ('r', 'p') AND a.attnum > 0
+                  AND NOT a.attisdropped""",
         )
         if target != 0 and relation != "schema_version"
     }

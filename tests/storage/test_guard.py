@@ -41,10 +41,14 @@ async def test_a_migrated_database_is_served(migrated: Clone) -> None:
         ("SUPERUSER", [APP], {"login_superuser", "login_bypasses", "login_owns_relations"}),
         ("BYPASSRLS", [APP], {"login_bypasses"}),
         ("CREATEROLE", [APP], {"login_creates_roles"}),
-        ("REPLICATION", [APP], {"login_reads_files"}),
+        ("REPLICATION", [APP], {"login_replicates"}),
         ("", [APP, OWNER], {"login_owns_relations", "login_outranks_rows", "login_creates_relations"}),
-        ("", [APP, "pg_read_server_files"], {"login_reads_files"}),
-        ("", [APP, "pg_execute_server_program"], {"login_reads_files"}),
+        ("", [APP, "pg_read_server_files"], {"login_predefined"}),
+        ("", [APP, "pg_execute_server_program"], {"login_predefined"}),
+        ("", [APP, "pg_read_all_data"], {"login_predefined"}),
+        ("", [APP, "pg_write_all_data"], {"login_predefined"}),
+        ("", [APP, "pg_maintain"], {"login_predefined"}),
+        ("", [APP, "pg_create_subscription"], {"login_predefined"}),
         ("", [], {"login_without_role"}),
         ("", [WORKER], {"login_without_role"}),
         ("NOINHERIT", [APP], {"login_without_role"}),
@@ -79,7 +83,7 @@ async def test_what_membership_can_give_counts_as_held(
             "login_superuser",
             "login_bypasses",
             "login_creates_roles",
-            "login_reads_files",
+            "login_replicates",
         }
         with pytest.raises(UnsafeDatabase):
             async with olvido.open(url):
@@ -176,6 +180,59 @@ async def test_the_worker_login_is_judged_as_well(migrated: Clone) -> None:
         ),
         ("ALTER TABLE olvido.episodes DROP CONSTRAINT episodes_tenant_id_subject_key_fkey", "missing_key", "episodes"),
         ("ALTER TABLE olvido.due DROP CONSTRAINT due_pkey", "missing_key", "due"),
+        (  # case 115
+            "ALTER TABLE olvido.subjects DROP CONSTRAINT subjects_tenant_id_external_id_key",
+            "missing_key",
+            r"subjects lacks its UNIQUE \(tenant_id, external_id\)",
+        ),
+        (
+            "ALTER TABLE olvido.episodes DROP CONSTRAINT episodes_tenant_id_subject_key_definition_event_id_key",
+            "missing_key",
+            "episodes lacks its UNIQUE",
+        ),
+        (
+            "ALTER TABLE olvido.session_items DROP CONSTRAINT session_items_tenant_id_subject_key_session_id_fkey",
+            "missing_key",
+            "session_items",
+        ),
+        (
+            (
+                "ALTER TABLE olvido.due DROP CONSTRAINT due_tenant_id_subject_key_fkey; ALTER TABLE olvido.due "
+                "ADD CONSTRAINT due_tenant_id_subject_key_fkey FOREIGN KEY (tenant_id, subject_key) "
+                "REFERENCES olvido.subjects NOT VALID"
+            ),
+            "missing_key",
+            "due",
+        ),
+        ("CREATE UNIQUE INDEX oracle ON olvido.subjects (external_id)", "foreign_key", "oracle on subjects"),
+        ("CREATE UNIQUE INDEX oracle ON olvido.messages_1 (content)", "foreign_key", "oracle on messages_1"),
+        (
+            (
+                'CREATE TABLE public.fans (tenant_id text COLLATE "C", subject_key uuid, '
+                "FOREIGN KEY (tenant_id, subject_key) REFERENCES olvido.subjects)"
+            ),
+            "foreign_key",
+            "on subjects",
+        ),
+        ("ALTER TABLE olvido.sessions DISABLE TRIGGER ALL", "disabled_trigger", "sessions"),
+        ("ALTER TABLE olvido.episodes_0 DISABLE TRIGGER ALL", "disabled_trigger", "episodes_0"),
+        ("CREATE RULE keep AS ON DELETE TO olvido.preferences DO INSTEAD NOTHING", "foreign_rule", "rule keep"),
+        ("CREATE RULE keep AS ON DELETE TO olvido.messages_1 DO INSTEAD NOTHING", "foreign_rule", "messages_1"),
+        (
+            (
+                "CREATE TRIGGER spy BEFORE UPDATE ON olvido.due FOR EACH ROW "
+                "EXECUTE FUNCTION suppress_redundant_updates_trigger()"
+            ),
+            "foreign_trigger",
+            "spy on due",
+        ),
+        (
+            'ALTER TABLE olvido.episodes ALTER COLUMN case_id TYPE text COLLATE "default"',
+            "changed_column",
+            "case_id of episodes",
+        ),
+        ("SET LOCAL session_replication_role = replica", "skipped_keys", "session_replication_role"),
+        ("GRANT pg_read_all_data TO olvido_app", "login_predefined", "pg_read_all_data"),
         ("GRANT ALL ON ALL TABLES IN SCHEMA olvido TO olvido_app", "login_outranks_rows", "login"),
         ("GRANT TRUNCATE ON olvido.messages TO PUBLIC", "login_outranks_rows", "login"),
         ("GRANT CREATE ON SCHEMA olvido TO olvido_app", "login_creates_relations", "login"),

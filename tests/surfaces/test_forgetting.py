@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from uuid import UUID
+
 import psycopg
 import pytest
 
+from olvido import ForgetReport
+from olvido.memory import ScopedMemory
 from tests.conftest import Clone
 from tests.surfaces.conftest import SCOPE, Run
 
@@ -136,3 +141,20 @@ class _Terminal:
     def readline(self, _limit: int = -1) -> str:
         answer, self._answer = self._answer, ""
         return answer
+
+
+def test_what_a_session_was_handed_over_to_is_named(cli: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The episodes that outlive a forgotten session stand in the report with the ids that forget them."""
+    left = UUID("019f0000-0000-7000-8000-000000000007")
+
+    async def forgets(self: ScopedMemory, record_id: str, **options: bool) -> ForgetReport:
+        return replace(await whole(self, record_id, **options), handed_over=(left,))
+
+    whole = ScopedMemory.forget
+    record_id = remembered(cli)
+    monkeypatch.setattr(ScopedMemory, "forget", forgets)
+    for _ in range(2):  # the second finds nothing of the session itself
+        shown = cli("forget", record_id, *SCOPE, "--yes")
+        assert "1 episode that the session was handed over to remains here" in " ".join(shown.out.split())
+        assert str(left) in shown.out
+    assert cli("forget", record_id, *SCOPE, "--yes", "--json").document["handed_over"] == [str(left)]

@@ -31,7 +31,7 @@ EXPECTED = {
     ("purge",), ("migrate",), ("doctor",), ("policy", "check"), ("policy", "explain"), ("policy", "schema"),
     ("policy", "add", "preference"), ("policy", "add", "episode"), ("episode", "record"), ("episode", "list"),
     ("preference", "set"), ("preference", "correct"), ("preference", "get"), ("preference", "list"),
-    ("preference", "history"),
+    ("preference", "history"), ("worker",),
 }  # fmt: skip
 
 

@@ -8,7 +8,13 @@ from typing import Any
 
 import pytest
 
+import olvido
+from olvido.domain.policy_file import default_policy_text
+from olvido.errors import InvalidInput
 from olvido.surfaces.demo.show import support_cases
+from olvido.surfaces.import_lines import parse
+from olvido.surfaces.import_sources import parse_lines, parse_mem0
+from olvido.testing import ManualClock
 from tests.surfaces.conftest import SCOPE, Run
 
 CANARY = "zq-canary-41"
@@ -51,6 +57,10 @@ def test_records_of_each_kind_are_imported_once(cli: Run, tmp_path: Path) -> Non
 BAD = [
     pytest.param('{"kind": "note", "tenant": "acme", "subj', "whole JSON object", id="torn"),
     pytest.param("[]", "JSON object", id="list"),
+    pytest.param(json.dumps({**NOTE, "text": "half \ud83d pair"}), "not well-formed Unicode", id="surrogate"),
+    pytest.param({**NOTE, "text": 7}, "text: must be text", id="type"),
+    pytest.param({**PREFERENCE, "value": None}, "value: must be text, a finite number", id="value-type"),
+    pytest.param({**EPISODE, "occurred_at": 1767225600}, "occurred_at: is not an instant", id="number"),
     pytest.param({"kind": CANARY}, "kind", id="kind"),
     pytest.param(without(NOTE, "event_id"), "event_id: is missing", id="missing"),
     pytest.param({**NOTE, f"{CANARY} is my name": 1}, "not a name of this kind", id="unknown"),
@@ -88,6 +98,60 @@ def test_one_bad_line_is_named_and_nothing_is_written(cli: Run, tmp_path: Path, 
     assert "torn.jsonl:1" not in message
     assert CANARY not in answered.out
     assert cli("episode", "list", *SCOPE, "--json").document["items"] == []
+
+
+def test_a_byte_order_mark_is_no_mistake(cli: Run, tmp_path: Path) -> None:
+    """What editors on Windows write before UTF-8 is passed over in every file, also between two put together."""
+    mark = "\ufeff"
+    lines = written(tmp_path / "lines.jsonl", mark + json.dumps(NOTE), mark + json.dumps(EPISODE))
+    assert cli("import", lines, "--json").document["written"] == 2
+    exported = tmp_path / "ana.json"
+    exported.write_text(mark + cli("export", *SCOPE, "--json").out, encoding="utf-8")
+    report = cli("import", str(exported), "--from", "export", "--tenant", "acme", "--subject", "bea", "--json")
+    assert report.document["written"] == {"episodes": 2}
+    memory = {"id": "m1", "memory": "prefers windows", "user_id": "ana", "created_at": "2026-01-01T00:00:00Z"}
+    mem0 = written(tmp_path / "mem0.json", mark + json.dumps([memory]))
+    assert cli("import", mem0, "--from", "mem0", "--tenant", "acme", "--json").document["written"] == 1
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(mark + default_policy_text(), encoding="utf-8")
+    assert cli("policy", "check", str(policy)).code == 0
+
+
+def test_another_encoding_is_named(cli: Run, tmp_path: Path) -> None:
+    """UTF-16 is told from a file that was cut off; of an older encoding the line is named; nothing is echoed."""
+    file = tmp_path / "in.jsonl"
+    text = json.dumps({**NOTE, "text": f"não {CANARY}"}, ensure_ascii=False)
+    file.write_bytes(f"{json.dumps(NOTE)}\n{text}\n".encode("utf-16"))
+    for form in (("--from", "lines"), ("--from", "export", *SCOPE), ("--from", "mem0", "--tenant", "acme")):
+        answered = cli("import", str(file), *form, "--json")
+        assert answered.code == 2
+        assert "in.jsonl is UTF-16 or UTF-32" in answered.document["error"]["message"]
+    file.write_bytes(f"{json.dumps(NOTE)}\n{text}\n".encode("latin-1"))
+    answered = cli("import", str(file), "--json")
+    assert answered.document["error"]["message"].startswith("in.jsonl:2: is not UTF-8")
+    assert CANARY not in answered.out
+    policy = tmp_path / "policy.yaml"
+    policy.write_bytes(default_policy_text().encode("utf-16"))
+    refused = cli("policy", "check", str(policy), "--json").document["error"]
+    assert refused["code"] == "invalid_policy"
+    assert "policy.yaml is UTF-16" in refused["message"]
+
+
+async def test_a_file_is_judged_by_the_clock_of_the_store(memory: olvido.Memory, clock: ManualClock) -> None:
+    """Rule 15: what is past, and what has expired, is so for the database, whatever this machine's clock says."""
+    now = await memory.now()
+    assert now == clock.now()
+    later = {**NOTE, "occurred_at": "2026-02-01T00:00:00Z"}
+    with pytest.raises(InvalidInput, match="lies in the future"):
+        parse([json.dumps(later).encode()], memory.policy, name="f", now=now)
+    ends = [json.dumps({**NOTE, "expires_at": end}) for end in ("2025-12-31T00:00:00Z", "2026-01-02T00:00:00Z")]
+    read = parse_lines(ends[1].encode(), memory.policy, name="f", now=now)
+    assert (len(read.records), read.expired) == (1, 0)
+    read = parse_lines(ends[0].encode(), memory.policy, name="f", now=now)
+    assert (len(read.records), read.expired) == (0, 1)
+    old = {"id": "m1", "memory": "m", "user_id": "ana", "created_at": "2025-01-01T00:00:00Z"}
+    kept = [json.dumps({**old, "expiration_date": day}).encode() for day in ("2026-01-01", "2026-01-02")]
+    assert [len(parse_mem0(one, memory.policy, name="f", now=now, tenant="t").records) for one in kept] == [0, 1]
 
 
 def test_many_bad_lines_are_counted(cli: Run, tmp_path: Path) -> None:
@@ -164,3 +228,59 @@ def test_an_old_value_does_not_come_back_because_its_key_is_in_use(cli: Run, tmp
     again = cli("import", file, "--json")
     assert [line["code"] for line in again.document["refused"]] == ["consent_needed"]
     assert cli("preference", "get", "display_name", *SCOPE, "--json").document["preference"]["value"] == "New Name"
+
+
+def test_consent_is_of_one_person(cli: Run, tmp_path: Path) -> None:
+    """--new-consent-for takes what is of the one who consented again, and of no other; a name has to be in the file."""
+    notes = [{**NOTE, "subject": subject, "occurred_at": "2026-01-02T00:00:00Z"} for subject in ("ana", "bea", "eva")]
+    file = written(tmp_path / "all.jsonl", *notes)
+    assert cli("import", file, "--json").document["written"] == 3
+    for note in notes:
+        cli("forget", "--tenant", "acme", "--subject", note["subject"], "--all", "--yes")
+    told = cli("import", file)
+    assert told.code == 5
+    assert "--new-consent-for SUBJECT" in told.out
+    wrong = cli("import", file, "--new-consent-for", "ana", "--new-consent-for", "zoe", "--json")
+    assert (wrong.code, wrong.document["error"]["code"]) == (2, "usage")
+    assert "zoe" in wrong.document["error"]["message"]
+    report = cli("import", file, "--new-consent-for", "ana", "--new-consent-for", "eva", "--json").document
+    assert (report["written"], report["refused"]) == (2, [{"line": 2, "code": "consent_needed"}])
+    items = [cli("episode", "list", "--tenant", "acme", "--subject", note["subject"], "--json") for note in notes]
+    assert [len(item.document["items"]) for item in items] == [1, 0, 1]
+
+
+def test_consent_of_a_name_at_two_companies_says_which(cli: Run, tmp_path: Path) -> None:
+    """Rule 1: the same name is two people; --tenant says whose consent it is. An export is of one person."""
+    notes = [{**NOTE, "tenant": tenant, "occurred_at": "2026-01-02T00:00:00Z"} for tenant in ("acme", "globex")]
+    file = written(tmp_path / "all.jsonl", *notes)
+    cli("import", file)
+    exported = tmp_path / "ana.json"
+    exported.write_text(cli("export", *SCOPE, "--json").out, encoding="utf-8")
+    for note in notes:
+        cli("forget", "--tenant", note["tenant"], "--subject", "ana", "--all", "--yes")
+    assert "--tenant" in cli("import", file, "--new-consent-for", "ana").err
+    report = cli("import", file, "--new-consent-for", "ana", "--tenant", "globex", "--json").document
+    assert (report["written"], report["refused"]) == (1, [{"line": 1, "code": "consent_needed"}])
+    form = ("--from", "export", *SCOPE)
+    assert cli("import", str(exported), *form).code == 3
+    assert cli("import", str(exported), *form, "--new-consent-for", "bea").code == 2
+    assert cli("import", str(exported), *form, "--new-consent-for", "ana", "--json").document["written"]
+
+
+def test_people_are_written_many_records_at_a_time(cli: Run, tmp_path: Path) -> None:
+    """Lines of many people, mixed: each is written once, and each refusal has its line."""
+    people = [f"customer-{number}" for number in range(12)]
+    lines: list[Any] = [
+        {**NOTE, "subject": subject, "event_id": f"n{number}", "language": "en"}
+        for number in range(20)
+        for subject in people
+    ]
+    lines.insert(100, {**PREFERENCE, "subject": people[0]})
+    first = written(tmp_path / "first.jsonl", *lines)
+    report = cli("import", first, "--json").document
+    assert (report["records"], report["people"], report["written"]) == (241, 12, 241)
+    lines[7] = {**lines[7], "text": "another body"}
+    lines[200] = {**lines[200], "text": "another body"}
+    second = cli("import", written(tmp_path / "second.jsonl", *lines), "--json").document
+    assert (second["written"], second["unchanged"]) == (0, 239)
+    assert second["refused"] == [{"line": 8, "code": "event_conflict"}, {"line": 201, "code": "event_conflict"}]

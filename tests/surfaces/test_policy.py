@@ -72,7 +72,7 @@ def test_another_policy_is_explained_as_json_too(olvido_command: Run, tmp_path: 
     ]  # fmt: skip
     assert [(one["kept_for"], one["history_kept_for"]) for one in care["keeps"]] == [
         ("12 hours", "12 hours"),
-        ("without limit, until it is corrected or forgotten",) * 2,
+        ("an unlimited time, until it is forgotten",) * 2,
         ("90 seconds", "1 minute"),
         ("1 day", None),
         ("30 days", None),
@@ -81,6 +81,7 @@ def test_another_policy_is_explained_as_json_too(olvido_command: Run, tmp_path: 
     assert kept["visits"]["said_by"] == ["the person (declared)", "a model or rule (inferred)"]
     assert any("its goal as summary of the episode visit" in remark for remark in kept["sessions"]["remarks"])
     shown = flat(olvido_command("policy", "explain", str(file)).out)
+    assert "Kept for an unlimited time, until it is forgotten." in shown
     assert "Nothing is kept for it." in shown
     assert "No copy outside is declared." in shown
 

@@ -77,6 +77,34 @@ def test_recall_labels_history_and_explains_scores(cli: Run) -> None:
     assert "lex" in shown.out
 
 
+def test_an_item_says_what_it_is_and_where_it_comes_from(cli: Run) -> None:
+    """In JSON each has kind, text, label, origin, time, score, strength and ids; a person reads the same."""
+    cli("preference", "set", "language", "pt", *SCOPE, "--ref", "turn-3")
+    first = cli("remember", "prefers aisle seats", *SCOPE, "--json").document["record"]
+    second = cli("remember", "Prefers aisle  seats", *SCOPE, "--ref", "turn-9", "--json").document["record"]
+    found = cli("recall", "aisle seats", *SCOPE, "--json").document
+    assert (found["scope"], found["purpose"]) == ({"tenant": "acme", "subject": "ana"}, "support")
+    assert found["policy_version"].startswith("sha256:")
+    assert (found["omitted"], found["index_complete"]) == (0, True)
+    (preference,), (note,) = found["preferences"], found["items"]
+    assert (preference["kind"], preference["value"], preference["text"]) == ("preference", "pt", "pt")
+    assert preference["origin"]["ref"] == "turn-3"
+    assert (note["kind"], note["text"], note["strength"]) == ("episode", "Prefers aisle  seats", "match")
+    assert (note["record_id"], note["at"]) == (second["record_id"], second["occurred_at"])
+    assert [one["record_id"] for one in note["also"]] == [first["record_id"]]
+    assert (note["sources"], note["record"]["definition"], note["parts"]) == (2, "note", None)
+    assert note["label"].startswith("history: note, declared via ")
+    assert note["score"] > 0
+    explained = cli("recall", "aisle seats", *SCOPE, "--explain", "--json").document["items"][0]
+    assert explained["parts"]["score"] == explained["score"]
+    shown = cli("recall", "aisle seats", *SCOPE).out
+    for told in (note["record_id"], first["record_id"], preference["record_id"], "also declared via", "match, score"):
+        assert told in shown
+    for narrowed in (("--kind", "preference"), ("--origin", "inferred"), ("--product", "card")):
+        assert cli("recall", "aisle seats", *SCOPE, *narrowed, "--json").document["items"] == []
+    assert cli("recall", "aisle seats", *SCOPE, "--kind", "episode", "--json").document["preferences"] == []
+
+
 def test_a_question_about_live_state_is_answered_with_where_to_look(cli: Run) -> None:
     """A payment is consulted, never remembered."""
     document = cli("recall", "did my payment go through?", *SCOPE, "--json").document
@@ -94,6 +122,10 @@ def test_the_context_block_is_alone_on_standard_output(cli: Run) -> None:
     block = cli("context", "hello", *SCOPE, "--max-tokens", "200", "--json").document
     assert block["text"] == shown.out
     assert block["tokens"] <= 200
+    (entry,) = block["entries"]
+    assert (entry["section"], entry["text"], [entry["record_id"]]) == ("preferences", None, block["included"])
+    assert entry["label"].startswith("preference: language = pt (version 1, ")
+    assert (block["scope"], block["omitted"]) == ({"tenant": "acme", "subject": "ana"}, [])
 
 
 def test_stored_text_cannot_control_the_terminal(cli: Run) -> None:

@@ -9,9 +9,9 @@ from datetime import datetime
 from olvido.domain.identifiers import optional_identifier
 from olvido.domain.instants import require_utc
 from olvido.domain.origin import OriginClass
-from olvido.domain.policy import Policy
-from olvido.domain.policy_values import nfc
-from olvido.domain.records import Kind
+from olvido.domain.policy import EpisodeRule, Policy
+from olvido.domain.policy_values import ChoiceValue, nfc
+from olvido.domain.records import PRODUCT, Kind
 from olvido.errors import InvalidTime, InvalidValue, NotInPolicy
 
 
@@ -26,18 +26,20 @@ class Eligibility:
     kinds: tuple[Kind, ...]
     definition: str | None = None
     case_id: str | None = None
+    product: str | None = None
     status: str | None = None
     origin_class: OriginClass | None = None
     since: datetime | None = None
     until: datetime | None = None
 
     def parameters(self) -> dict[str, object]:
-        """As the statement `rank` names them."""
+        """As the statement `scan` names them."""
         return {
             "purpose": self.purpose,
             "kinds": [str(kind) for kind in self.kinds],
             "definition": self.definition,
             "case_id": self.case_id,
+            "product": self.product,
             "status": self.status,
             "origin_class": None if self.origin_class is None else str(self.origin_class),
             "since": self.since,
@@ -52,6 +54,7 @@ def eligibility(
     kinds: Collection[Kind | str] | None = None,
     definition: str | None = None,
     case_id: str | None = None,
+    product: str | None = None,
     status: str | None = None,
     origin_class: OriginClass | str | None = None,
     since: datetime | None = None,
@@ -59,8 +62,8 @@ def eligibility(
 ) -> Eligibility:
     """Check a choice against the policy; purpose None is its default, kinds None is all.
 
-    Raises NotInPolicy or LiveState (purpose, definition), InvalidValue (kinds, status, origin_class), InvalidScope
-    (case_id), InvalidTime (since, until).
+    Raises NotInPolicy or LiveState (purpose, definition), InvalidValue (kinds, product, status, origin_class),
+    InvalidScope (case_id), InvalidTime (since, until).
     """
     rules = list(policy.episodes.values()) if definition is None else [policy.episode(definition)]
     statuses = list(dict.fromkeys(known for rule in rules for known in rule.statuses))
@@ -75,11 +78,27 @@ def eligibility(
         kinds=_kinds(kinds),
         definition=None if definition is None else rules[0].definition,
         case_id=optional_identifier(case_id, "case_id"),
+        product=None if product is None else _product(rules, product),
         status=status,
         origin_class=_origin_class(origin_class),
         since=start,
         until=end,
     )
+
+
+def _product(rules: Collection[EpisodeRule], product: object) -> str:
+    having = [rule for rule in rules if PRODUCT in rule.shapes]
+    if not having:
+        raise InvalidValue(f"product is not used here: no kind of episode that is asked for has a field {PRODUCT}.")
+    if not isinstance(product, str) or not product.strip():
+        raise InvalidValue("product must be text that is not blank; None does not narrow.")
+    if "\x00" in product or any("\ud800" <= character <= "\udfff" for character in product):
+        raise InvalidValue("product has a NUL or an unpaired surrogate. Pass well-formed text.")
+    name, shapes = nfc(product), [rule.shapes[PRODUCT] for rule in having]
+    choices = dict.fromkeys(choice for shape in shapes if isinstance(shape, ChoiceValue) for choice in shape.choices)
+    if name not in choices and all(isinstance(shape, ChoiceValue) for shape in shapes):
+        raise InvalidValue(f"product must be one of: {', '.join(choices)}.")
+    return name
 
 
 def _purpose(policy: Policy, purpose: str | None) -> str:

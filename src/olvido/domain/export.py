@@ -8,6 +8,7 @@ from datetime import datetime
 from uuid import UUID
 
 from olvido.domain.plain import plain
+from olvido.domain.records import IndexState
 from olvido.domain.scope import Scope
 
 FORMAT = "olvido-export"
@@ -62,13 +63,29 @@ class LeftOut:
 
     relation: as in the export, "preferences" or "episodes", or "preference_versions" for an earlier value.
     name: its key or definition, `<unnamed>` where that could itself be content. record_id: its id in the export.
-    code: of the error that the rules answered, or "expired", or "forgotten".
+    code: of the error that the rules answered, or "expired", or "forgotten", or "record_id_in_use": another record of
+    this scope has that id, so the export was changed after it was made.
     """
 
     relation: str
     name: str
     record_id: UUID
     code: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ImportedRecord:
+    """What became of one record of an import.
+
+    changed: whether it was stored now. code: of the error for which it was refused, None if it stands.
+    dropped, masked, index_state: as in `Written`.
+    """
+
+    changed: bool
+    code: str | None = None
+    dropped: tuple[str, ...] = ()
+    masked: tuple[str, ...] = ()
+    index_state: IndexState = IndexState.INDEXED
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -6,7 +6,7 @@ Whatever else a document holds is not read: derived rows are made anew, and colu
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -140,7 +140,9 @@ def read_export(document: object) -> ExportDocument:
     try:
         export = ExportDocument.model_validate_json(json.dumps(document))
     except ValidationError as error:
-        raise InvalidValue(f"This is no export that can be read. {'; '.join(reasons(error))}.") from None
+        raise InvalidValue(
+            f"This is no export that can be read. {'; '.join(reasons(error, whole='document'))}."
+        ) from None
     except (TypeError, ValueError, RecursionError):
         raise InvalidInput("An export holds plain JSON types only. Read the file with json.load.") from None
     if export.manifest.format_version != FORMAT_VERSION:
@@ -154,20 +156,50 @@ def read_export(document: object) -> ExportDocument:
     return export
 
 
-def reasons(error: ValidationError) -> Iterator[str]:
-    """Where and why, without the input: only names are shown, and only if they can be shown."""
-    for detail in error.errors(include_url=False, include_context=False, include_input=False)[:3]:
-        place = ".".join(str(part) if isinstance(part, int) else safe_name(part) for part in detail["loc"])
-        yield f"{place or 'line'}: {_REASONS.get(detail['type'], detail['type'].replace('_', ' '))}"
+def reasons(error: ValidationError, *, whole: str = "line") -> list[str]:
+    """Where and why, the first three, without the input: only names are shown, and only if they can be shown.
+
+    whole: what the place is called that is the whole input.
+    """
+    found: dict[str, None] = {}
+    for detail in error.errors(include_url=False, include_input=False):
+        *place, last = detail["loc"] or (whole,)
+        kind = detail["type"]
+        if last in _SCALARS and kind in _SCALAR_KINDS:
+            kind = "scalar"  # one for each type that a value may have: one place, one reason
+        else:
+            place.append(last)
+        shown = ".".join(str(part) if isinstance(part, int) else safe_name(part) for part in place)
+        words = detail.get("ctx", {}).get("expected") if kind in _WORDS else None
+        reason = f"must be one of: {words.replace(QUOTE, '')}" if words else _REASONS.get(kind, "does not fit here")
+        found[f"{shown}: {reason}"] = None
+        if len(found) == SHOWN:
+            break
+    return list(found)
 
 
+SHOWN = 3
+UNREADABLE = "holds text that is not well-formed Unicode, or parts inside parts without end"
+
+QUOTE = "'"
+_WORDS = frozenset({"enum", "literal_error"})
+_SCALARS = frozenset({"str", "int", "float", "bool"})
+_SCALAR_KINDS = frozenset({"string_type", "int_type", "float_type", "bool_type", "finite_number"})
+_INSTANT = "is not an instant; write 2026-12-31T18:00:00Z"
 _REASONS = {
     "missing": "is missing",
     "extra_forbidden": "is not a name of this kind",
+    "scalar": "must be text, a finite number, true or false",
     "string_type": "must be text",
+    "int_type": "must be a whole number",
     "timezone_aware": "has no time zone; write 2026-12-31T18:00:00Z",
-    "datetime_from_date_parsing": "is not an instant; write 2026-12-31T18:00:00Z",
-    "datetime_parsing": "is not an instant; write 2026-12-31T18:00:00Z",
-    "literal_error": "is not one of the words allowed here",
-    "enum": f"must be one of: {', '.join(OriginClass)}",
+    "datetime_type": _INSTANT,
+    "datetime_parsing": _INSTANT,
+    "datetime_from_date_parsing": _INSTANT,
+    "uuid_type": "must be an id as Olvido writes it",
+    "uuid_parsing": "must be an id as Olvido writes it",
+    "dict_type": "must be an object",
+    "model_type": "must be an object",
+    "tuple_type": "must be a list",
+    "json_invalid": UNREADABLE,
 }

@@ -34,22 +34,32 @@ def match_topics(policy: Policy, query: str) -> tuple[LiveTopic, ...]:
     not "pay". A term of several words matches them in sequence.
     """
     spoken = words(query)
-    return tuple(topic for topic, terms, ignored in _index(policy) if _mentions(spoken, terms, ignored))
+    said = set(spoken)
+    # Most texts begin no term at all, which is cheap to see.
+    return tuple(
+        topic
+        for topic, terms, ignored, first in _index(policy)
+        if not said.isdisjoint(first) and _mentions(spoken, terms, ignored)
+    )
 
 
 def words(text: str) -> Words:
     """The words of `text`, folded: without case, accents and compatibility forms; digits count as words."""
+    if text.isascii():
+        return tuple(_WORD.findall(text.lower()))
     decomposed = unicodedata.normalize("NFKD", text.casefold())
     return tuple(_WORD.findall("".join(char for char in decomposed if unicodedata.category(char) != "Mn")))
 
 
 @lru_cache(maxsize=16)
-def _index(policy: Policy) -> tuple[tuple[LiveTopic, frozenset[Words], frozenset[Words]], ...]:
+def _index(policy: Policy) -> tuple[tuple[LiveTopic, frozenset[Words], frozenset[Words], frozenset[str]], ...]:
+    """Of each live state: its terms, what is ignored, and the words that its terms begin with."""
     return tuple(
         (
             LiveTopic(name=name, consult=state.consult, description=state.description),
-            _folded(state.topics.values()),
+            terms := _folded(state.topics.values()),
             _folded(state.ignore.values()),
+            frozenset(term[0] for term in terms if term),
         )
         for name, state in policy.live_state.items()
     )

@@ -15,6 +15,7 @@ from typing import TypeVar
 from olvido.domain.instants import KEEP, KeepType, require_utc
 from olvido.domain.origin import OriginClass
 from olvido.domain.policy_document import (
+    ACTOR,
     EpisodeDefinition,
     HandOver,
     Limits,
@@ -84,6 +85,7 @@ class EpisodeRule:
     shapes: Mapping[str, ValueShape]
     searchable: tuple[str, ...]
     untrusted: bool
+    priority: float
 
     def accepts(self, origin_class: OriginClass) -> bool:
         """Whether an episode of this origin class may be stored."""
@@ -114,9 +116,14 @@ class EpisodeRule:
         return {nfc(name): value for name, value in fields.items()}
 
     def text(self, fields: Mapping[str, JsonScalar], status: str | None) -> str:
-        """The text to index: the searchable fields one a line, a status with spaces for its hyphens. May be empty."""
+        """What recall searches in: the searchable fields, one a line, a status without its hyphens; may be empty."""
         found = {**fields, "status": None if status is None else status.replace("-", " ")}
         return "\n".join(str(found[name]) for name in self.searchable if found.get(name) is not None)
+
+    def indexed_text(self, fields: Mapping[str, JsonScalar], status: str | None, actor: str | None) -> str:
+        """The text to index: `text`, after who said it ("Ana: ...") where the policy makes that searchable."""
+        text = self.text(fields, status)
+        return f"{actor}: {text}" if text and actor and ACTOR in self.searchable else text
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -267,4 +274,5 @@ def _episode_rule(definition: str, found: EpisodeDefinition) -> EpisodeRule:
         shapes=MappingProxyType(found.fields),
         searchable=found.searchable,
         untrusted=found.untrusted,
+        priority=found.priority,
     )

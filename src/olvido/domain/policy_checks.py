@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from olvido.domain.live_state import words
 from olvido.domain.origin import OriginClass
-from olvido.domain.policy_document import EpisodeDefinition, HandOver, PolicyDocument, SessionPart
+from olvido.domain.policy_document import ACTOR, EpisodeDefinition, HandOver, PolicyDocument, SessionPart
 from olvido.domain.policy_values import ChoiceValue, IntegerValue, NumberValue, TextValue, ValueShape
 
 Location = tuple[str | int, ...]
@@ -77,6 +77,8 @@ def _searchable_fields_are_text(document: PolicyDocument) -> Iterator[Finding]:
     for key, episode in document.episodes.items():
         for position, name in enumerate(episode.searchable):
             location = ("episodes", key, "searchable", position)
+            if name == ACTOR and name not in episode.fields:
+                continue
             if name == "status":
                 if not episode.statuses:
                     yield location, "`status` is searchable, but the episode has no statuses"

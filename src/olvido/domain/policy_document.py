@@ -52,6 +52,10 @@ def _seconds(value: timedelta | None) -> int | None:
     return None if value is None else int(value.total_seconds())
 
 
+ACTOR = "actor"
+"""In `searchable`: the actor of the origin, such as who speaks in a conversation."""
+
+
 def is_key(name: str) -> bool:
     """Whether the policy may use `name` for something; `name` is in NFC."""
     return _KEY.fullmatch(name) is not None and name == name.lower()
@@ -116,8 +120,9 @@ class PreferenceDefinition(Strict):
 class EpisodeDefinition(Strict):
     """One kind of event. What `fields` does not name is dropped before storage.
 
-    searchable: which text fields are indexed, in this order; `status` may be among them.
+    searchable: which text fields are indexed, in this order; `status` may be among them, and `actor`: who said it.
     untrusted: its text was written by somebody and is marked as such wherever it is shown.
+    priority: how much it stands before other kinds that match as well; `ranking.priority` says what that is worth.
     """
 
     description: ShortText
@@ -128,6 +133,7 @@ class EpisodeDefinition(Strict):
     fields: dict[Key, ValueShape] = Field(min_length=1)
     searchable: UniqueTexts = ()
     untrusted: bool = False
+    priority: Share = 0
 
 
 class SessionPart(StrEnum):
@@ -220,13 +226,22 @@ class Ranking(Strict):
     """Weights and floors of recall, all from 0 to 1 (design, section 5).
 
     weak_below: a match under this is marked weak; omit_below: under this it is not returned. text, meaning: the two
-    halves of the score that the floors look at. recency, reliability: what a new or well-founded record gains at most.
+    halves of the score that the floors look at; identifier: what a part of an order number, case id or the like adds to
+    them. What else a record gains at most: session, for what its case says; date, for when it happened; when, for
+    telling a time where the question asks for one; speaker, for being said by whom the question names; recency, for
+    being new; priority, for its kind of episode; reliability, for its origin.
     """
 
     weak_below: Share = 0.22
-    omit_below: Share = 0.15
+    omit_below: Share = 0.14
     text: Share = 0.5
     meaning: Share = 0.5
+    identifier: Share = 0.3
+    session: Share = 0.3
+    date: Share = 0.2
+    when: Share = 0.1
+    speaker: Share = 0.05
+    priority: Share = 0.1
     recency: Share = 0.05
     reliability: Share = 0.02
     recency_half_life: Duration = timedelta(days=90)

@@ -117,9 +117,9 @@ def explain(policy: Policy) -> PolicyExplained:
 
 
 def in_words(retention: timedelta | None) -> str:
-    """Such as "730 days", in the largest unit that leaves no rest."""
+    """What follows "kept for", such as "730 days", in the largest unit that leaves no rest."""
     if retention is None:
-        return "without limit, until it is corrected or forgotten"
+        return "an unlimited time, until it is forgotten"
     seconds = int(retention.total_seconds())
     unit, size = next((unit, size) for unit, size in _UNITS if seconds % size == 0)
     number = seconds // size

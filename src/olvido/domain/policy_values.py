@@ -82,13 +82,14 @@ class TextValue(Strict):
         if not isinstance(value, str):
             raise InvalidValue(f"{name} must be text of 1 to {self.max_length} characters.")
         text = nfc(value)
-        if "\x00" in text or any("\ud800" <= character <= "\udfff" for character in text):
+        plain = text.isprintable()  # most texts are, and then no character of them has to be looked at
+        if not plain and ("\x00" in text or any("\ud800" <= character <= "\udfff" for character in text)):
             raise InvalidValue(f"{name} has a NUL or an unpaired surrogate. Pass well-formed text.")
         if not text.strip():
             raise InvalidValue(f"{name} is blank. Pass 1 to {self.max_length} characters, or leave it out.")
         if len(text) > self.max_length:
             raise InvalidValue(f"{name} is {len(text)} characters long; the policy allows {self.max_length}.")
-        if not self.multiline and any(map(_lays_out, text)):
+        if not plain and not self.multiline and any(map(_lays_out, text)):
             raise InvalidValue(f"{name} must be one line without control or invisible characters.")
         return text
 

@@ -1,26 +1,46 @@
-"""How records are ranked against a question (rules 16 and 17): the query, the weights and the floors.
+"""How records are ranked against a question (rules 16 and 17).
 
-The arithmetic is SQL (`recall.sql`, statement `rank`), which reads what is said here as parameters:
+The database reads every eligible record once and answers with keys and numbers (`recall.sql`, statement `scan`); the
+arithmetic is here:
 
-    lex   = sum over query words of idf * tf / (tf + K)  /  sum of idf over all query words             in [0, 1)
+    lex   = sum over question words of idf * tf / (tf + K)  /  sum of idf over all question words       in [0, 1)
+            tf and |d| of the record and the one before it in its case, tf at most 3
             K = k1 * (1 - b + b * |d| / mean |d|);  idf = ln(1 + (N - df + 0.5) / (df + 0.5))
-    sem   = max(0, cosine(q - m, d - m)),  m = (N * mean vector of the eligible records + 50 * centre) / (N + 50)
-    base  = text * lex + meaning * sem
-    score = base + recency * 0.5 ** (age / half life) + reliability * trust / 3
+    sem   = (q - m) . (d - m) / (|q - m| * c), from 0 to 1
+            m = (sum of the n newest vectors + 50 * centre) / (n + 50);  c^2 = mean of |d - m|^2 over these n
+    base  = text * lex + meaning * sem + identifier * (a part of the question is a part of an identifier of the record)
+    score = base + session * (best base of its case) + date * (it happened when the question says)
+          + when * (the question asks when, and it tells a time) + speaker * (the question names who said it)
+          + recency * 0.5 ** (age / half life) + priority * (of its kind) + reliability * trust / 3
 
 lex is BM25 (Robertson and Zaragoza, 2009) divided by the most that any record could reach, so that it has an absolute
-scale; N, df and |d| are those of the eligible records of this one person, so nobody else's words move a score. A query
-word that no record has counts in the divisor. A record that has no vector of this embedder takes its lex for sem.
+scale; N, df and |d| are those of the eligible records of this one person, so nobody else's words move a score, and
+records that say the same count once in them, and in m. A question word that no record has counts in the divisor.
+sem is the cosine of centred vectors, with the typical length of d - m for that of each: as good, as measured, and one
+inner product a record. What has no vector of this embedder takes its lex for sem, and what has no words of this lexer
+its sem for lex. `docs/recall.md` shows what each part is worth.
+
+Two floors stand on that scale. If no base + date of an episode reaches `omit_below`, nothing is relevant and nothing is
+shown; otherwise an episode is shown if that and what its case adds reach it. A base under `weak_below` is a weak match.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from math import isnan
+
+import numpy as np
+from numpy.typing import NDArray
 
 from olvido.domain.origin import OriginClass
+from olvido.domain.policy import Policy
 from olvido.domain.policy_document import Ranking
 from olvido.domain.policy_values import nfc
+from olvido.domain.question import Steps
+from olvido.domain.words import MAX_FREQUENCY
 from olvido.errors import InvalidValue
 
 K1 = 0.9
@@ -30,6 +50,18 @@ B = 0.5
 CENTRE_WEIGHT = 50
 """As many records as the embedder's own centre counts for, so that a scope of three has a steady mean."""
 
+CENTRE_SAMPLE = 256
+"""As many of the newest records are averaged: the mean of more differs by nothing that ranking can show."""
+
+WORD_BITS = 4
+WORDS_A_PRODUCT = 5
+PRODUCTS = 3
+"""Hits are four bits a word (`words.MAX_KEYS` says why that is enough), and one inner product holds five of them, as a
+float4 is exact to 24 bits."""
+
+Numbers = NDArray[np.float64]
+Whole = NDArray[np.int64]
+
 
 class Strength(StrEnum):
     """How well an item matches. weak: show it as a guess; what is weaker still is not returned."""
@@ -38,16 +70,90 @@ class Strength(StrEnum):
     WEAK = "weak"
 
 
+class Flag:
+    """Bits of `Candidates.flags`: the class of the origin takes two of them, the kind's place in a list the rest."""
+
+    PREFERENCE = 1
+    UNINDEXED = 2
+    IDENTIFIER = 4
+    TIMED = 8
+    SPEAKER = 16
+    TRUST_SHIFT = 5
+    KIND_SHIFT = 7
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Candidates:
+    """The eligible records of one scope, n of them in any order, as arrays of shape (n,).
+
+    record_id: 16 bytes each. case: a hash of the case id, 0 for none. occurred_at: microseconds since 2000 (UTC).
+    length: words of the record. hits: how often it has each word of the question, four bits a word; -1 where its words
+    are not to be compared. sem: NaN where its vector is not. flags: see Flag.
+    """
+
+    record_id: NDArray[np.void]
+    case: Whole
+    occurred_at: Whole
+    length: Whole
+    hits: Whole
+    sem: Numbers
+    flags: Whole
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Asked:
+    """What ranking takes of the question. words: how many it has. now: when it is asked (UTC)."""
+
+    words: int
+    when: bool
+    dates: Steps | None
+    now: datetime
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ScoreParts:
-    """What a score is made of (module docstring). sem is None if there is no vector to compare."""
+    """What a score is made of (module docstring): `score` is `base` and the parts after it, each with its weight.
 
-    lex: float
+    lex, sem: from 0 to 1, before their weights; None where there are no words, or no vector, to compare.
+    """
+
+    lex: float | None
     sem: float | None
+    identifier: float
     base: float
+    session: float
+    date: float
+    when: float
+    speaker: float
     recency: float
+    priority: float
     reliability: float
     score: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ranked:
+    """All candidates scored. episodes: places of those that may be shown, best first; preferences: of all of these."""
+
+    parts: dict[str, Numbers]
+    episodes: Whole
+    preferences: Whole
+    unindexed: int
+    total: int
+
+    def base(self, place: int) -> float:
+        """How well one candidate matches; what the floors look at."""
+        return float(self.parts["base"][place])
+
+    def score(self, place: int) -> float:
+        """What one candidate is ordered by."""
+        return float(self.parts["score"][place])
+
+    def parts_of(self, place: int) -> ScoreParts:
+        """What the score of one candidate is made of."""
+        values = {name: float(values[place]) for name, values in self.parts.items()}
+        lex, sem = values.pop("lex"), values.pop("sem")
+        return ScoreParts(lex=None if isnan(lex) else lex, sem=None if isnan(sem) else sem, **values)
 
 
 def require_query(value: object, limit: int) -> str:
@@ -63,24 +169,195 @@ def require_query(value: object, limit: int) -> str:
     return nfc(value)
 
 
-def strength_of(parts: ScoreParts, ranking: Ranking) -> Strength:
+def strength_of(base: float, ranking: Ranking) -> Strength:
     """Whether the match is one: `base` alone decides, so that a record is not a match for being new."""
-    return Strength.WEAK if parts.base < ranking.weak_below else Strength.MATCH
+    return Strength.WEAK if base < ranking.weak_below else Strength.MATCH
 
 
-def parameters(ranking: Ranking) -> dict[str, float]:
-    """The numbers of this module and of the policy, as the statement `rank` names them."""
-    trust = {origin_class: origin_class.trust / OriginClass.DECLARED.trust for origin_class in OriginClass}
-    return {
-        "k1": K1,
-        "b": B,
-        "centre_weight": CENTRE_WEIGHT,
-        "text_weight": ranking.text,
-        "meaning_weight": ranking.meaning,
-        "recency_weight": ranking.recency,
-        "half_life": ranking.recency_half_life.total_seconds(),
-        "declared": ranking.reliability * trust[OriginClass.DECLARED],
-        "observed": ranking.reliability * trust[OriginClass.OBSERVED],
-        "inferred": ranking.reliability * trust[OriginClass.INFERRED],
-        "floor": ranking.omit_below,
+def products(words: Sequence[frozenset[int]]) -> tuple[dict[int, float], ...]:
+    """The question as three sparse vectors, whose inner products with a record tell how often it has each word.
+
+    words: at most 15, each as the keys under which a record may hold it.
+    """
+    return tuple(
+        {
+            key: float(1 << (WORD_BITS * place))
+            for place, keys in enumerate(words[first : first + WORDS_A_PRODUCT])
+            for key in keys
+        }
+        for first in range(0, PRODUCTS * WORDS_A_PRODUCT, WORDS_A_PRODUCT)
+    )
+
+
+def rank(candidates: Candidates, asked: Asked, policy: Policy) -> Ranked:
+    """Score every candidate; the order is the same whatever order they come in."""
+    ranking = policy.ranking
+    flags = candidates.flags
+    turns = _Turns.of(candidates)
+    hits, length = turns.with_previous(_capped(candidates.hits, asked.words), candidates.length)
+    lex = _bm25(hits, length, asked.words, _shares(candidates))
+    sem = np.clip(candidates.sem, 0, 1)
+    identifier = _where(flags & Flag.IDENTIFIER, ranking.identifier)
+    matching = ranking.text * _either(lex, sem) + ranking.meaning * _either(sem, lex) + identifier
+    # Nine digits: sums of the same numbers in another order would decide between equals.
+    base = np.round(matching, 9)
+    parts = {
+        "session": ranking.session * turns.best(base),
+        "date": ranking.date * _dated(candidates.occurred_at, asked.dates),
+        "when": _where(flags & Flag.TIMED, ranking.when if asked.when else 0),
+        "speaker": _where(flags & Flag.SPEAKER, ranking.speaker),
+        "recency": ranking.recency * _recent(candidates.occurred_at, asked.now, ranking.recency_half_life),
+        "priority": ranking.priority * _priorities(policy)[flags >> Flag.KIND_SHIFT],
+        "reliability": ranking.reliability * _TRUST[(flags >> Flag.TRUST_SHIFT) & 3],
     }
+    score = np.round(base + sum(parts.values()), 9)
+    is_preference = (flags & Flag.PREFERENCE) > 0
+    # What is told in the case of a good match is shown although its own words are few, but not where there is no match.
+    match = np.where(is_preference, 0, base + parts["date"])
+    is_shown = (match + parts["session"] >= ranking.omit_below) & (match.max(initial=0) >= ranking.omit_below)
+    return Ranked(
+        parts={"lex": lex, "sem": sem, "identifier": identifier, "base": base, **parts, "score": score},
+        episodes=_best_first(candidates, score, np.flatnonzero(is_shown & ~is_preference)),
+        preferences=np.flatnonzero(is_preference),
+        unindexed=int(np.count_nonzero(flags & Flag.UNINDEXED)),
+        total=int(np.count_nonzero(~is_preference)),
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Turns:
+    """The candidates by case, each case in the order of its events.
+
+    order: places; those without a case come first, or in between. follows: whether the one before in `order` is the
+    previous event of the same case. starts: where in `order` a case begins.
+    """
+
+    order: Whole
+    follows: NDArray[np.bool_]
+    starts: Whole
+
+    @classmethod
+    def of(cls, candidates: Candidates) -> _Turns:
+        case = candidates.case
+        if not case.any():
+            none = np.zeros(0, dtype=np.int64)
+            return cls(order=none, follows=none.astype(bool), starts=none)
+        order = np.lexsort((*_halves(candidates.record_id), candidates.occurred_at, case))
+        order = order[case[order] != 0]
+        sorted_case = case[order]
+        follows = np.concatenate(([False], sorted_case[1:] == sorted_case[:-1]))
+        return cls(order=order, follows=follows, starts=np.flatnonzero(~follows))
+
+    def with_previous(self, hits: Whole, length: Whole) -> tuple[Whole, Whole]:
+        """Hits and length of each candidate and the event before it, as one text."""
+        both, size = hits.copy(), length.copy()
+        after, before = self.order[self.follows], self.order[np.flatnonzero(self.follows) - 1]
+        both[after] += np.where(hits[after] >= 0, np.maximum(hits[before], 0), 0)
+        size[after] += length[before]
+        return both, size
+
+    def best(self, base: Numbers) -> Numbers:
+        """The best of `base` in the case of each candidate; 0 for those without a case."""
+        best = np.zeros_like(base)
+        if self.starts.size:
+            sizes = np.diff(np.append(self.starts, self.order.size))
+            best[self.order] = np.repeat(np.maximum.reduceat(base[self.order], self.starts), sizes)
+        return best
+
+
+def _digits(masks: Whole, words: int) -> Whole:
+    """How often each word is hit, of shape (masks, words)."""
+    digits: Whole = (masks[:, np.newaxis] >> (WORD_BITS * np.arange(words))) & (2**WORD_BITS - 1)
+    return digits
+
+
+def _capped(hits: Whole, words: int) -> Whole:
+    """The same with no word more than MAX_FREQUENCY times, so that two of them add up within their bits."""
+    masks, which = np.unique(hits, return_inverse=True)
+    times = np.minimum(_digits(masks, words), MAX_FREQUENCY)
+    capped: Whole = np.where(masks < 0, masks, times @ (1 << (WORD_BITS * np.arange(words))))
+    return capped[which]
+
+
+def _shares(candidates: Candidates) -> Numbers:
+    """How much of one record each candidate counts for: those that say the same count once, all together (rule 13).
+
+    The same text has the same vector, and so the same likeness, hits and length; without a vector nothing is known.
+    """
+    told = candidates.sem.view(np.int64) + candidates.hits * _PRIME + candidates.length * _PRIME**2
+    _, which, times = np.unique(told, return_inverse=True, return_counts=True)
+    return np.where(np.isnan(candidates.sem), 1.0, 1.0 / times[which])
+
+
+_PRIME = np.int64(1_000_000_007)
+"""Spreads hits and length over the bits of one number; it wraps around, as wanted."""
+
+
+def _bm25(hits: Whole, length: Whole, words: int, shares: Numbers) -> Numbers:
+    """The lex of each candidate; NaN where there is nothing to compare. shares: see `_shares`."""
+    readable = hits >= 0
+    lex = np.full(hits.shape, np.nan)
+    if not words or not readable.any():
+        return lex
+    # Once for each different set of hits, of which there are few, rather than for each record.
+    masks, which = np.unique(hits[readable], return_inverse=True)
+    share = shares[readable]
+    total, records = share.sum(), np.bincount(which, weights=share)
+    frequency = _digits(masks, words)
+    found = records @ (frequency > 0)
+    idf = np.log1p((total - found + 0.5) / (found + 0.5))
+    gain = [((frequency >= times) @ idf) / idf.sum() for times in range(1, MAX_FREQUENCY + 1)]
+    size = length[readable]
+    k = K1 * (1 - B + B * size / (size @ share / total or 1))
+    # tf / (tf + k) in steps: what the first, the second and the third time add
+    steps = [times / (times + k) - (times - 1) / (times - 1 + k) for times in range(1, MAX_FREQUENCY + 1)]
+    lex[readable] = sum(one[which] * step for one, step in zip(gain, steps, strict=True))
+    return lex
+
+
+def _either(first: Numbers, second: Numbers) -> Numbers:
+    return np.nan_to_num(np.where(np.isnan(first), second, first))
+
+
+def _where(bits: Whole, weight: float) -> Numbers:
+    return np.where(bits > 0, weight, 0.0)
+
+
+_TRUST = np.array([0.0, *sorted(each.trust for each in OriginClass)]) / OriginClass.DECLARED.trust
+"""By what `scan` writes for an origin class: 1 inferred, 2 observed, 3 declared."""
+
+
+def _priorities(policy: Policy) -> Numbers:
+    return np.array([0.0, *(rule.priority for rule in policy.episodes.values())])
+
+
+def _dated(occurred_at: Whole, steps: Steps | None) -> Numbers:
+    if steps is None:
+        return np.zeros(occurred_at.shape)
+    bounds = np.array([microseconds(bound) for bound in steps.bounds])
+    return np.array(steps.weights)[np.searchsorted(bounds, occurred_at, side="right")]
+
+
+def _recent(occurred_at: Whole, now: datetime, half_life: timedelta) -> Numbers:
+    age = np.maximum(microseconds(now) - occurred_at, 0) / (half_life / timedelta(microseconds=1))
+    return 0.5 ** np.minimum(age, 1000)
+
+
+def microseconds(instant: datetime) -> int:
+    """Microseconds from the beginning of 2000 (UTC), as PostgreSQL counts."""
+    return (instant - _EPOCH) // timedelta(microseconds=1)
+
+
+_EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
+
+
+def _halves(record_id: NDArray[np.void]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """The lower and the upper half of each id, to sort by."""
+    halves = record_id.view(">u8").reshape(-1, 2)
+    return halves[:, 1], halves[:, 0]
+
+
+def _best_first(candidates: Candidates, score: Numbers, places: Whole) -> Whole:
+    """`places` by score, then the newest first, then by id."""
+    ids = candidates.record_id[places]
+    return places[np.lexsort((*_halves(ids), -candidates.occurred_at[places], -score[places]))]

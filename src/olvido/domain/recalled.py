@@ -12,7 +12,7 @@ from uuid import UUID
 from olvido.domain.live_state import LiveTopic
 from olvido.domain.origin import Origin, OriginClass
 from olvido.domain.ranking import ScoreParts, Strength
-from olvido.domain.records import Episode, Fact, JsonScalar, Preference, Summary
+from olvido.domain.records import Episode, Fact, Fields, JsonScalar, Kind, Preference, Summary
 from olvido.domain.scope import Scope
 
 Remembered = TypeVar("Remembered", Preference, Episode)
@@ -24,31 +24,73 @@ _VERB = {
 }
 _LAYOUT = frozenset({"Cc", "Zl", "Zp"})
 
+WEAK_MATCH = "weak match"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Repetition:
+    """Another record that says the same as the one shown. record_id: what `forget` accepts.
+
+    at: when it happened, as reported (UTC).
+    """
+
+    record_id: UUID
+    definition: str
+    origin: Origin
+    at: datetime
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RecallItem(Generic[Remembered]):
     """One record with what has to be said about it wherever it is shown.
 
     label: one line: what it is, its status, origin and date; an episode is always history, never the present.
-    parts: what the score is made of; None for a preference that has no index entry.
+    score: from 0 to a little over 1, higher is better, of the best ranked record that says this; comparable within one
+    recall. parts: what it is made of; None unless recall was asked to explain, or if there is no index entry.
     live_topic: the live state that its text touches, whose source is to be consulted for the present; or None.
+    also: the other records that say the same. `record` has the strongest origin of all of them, then the newest date.
+    sources: how many sources told it: records with one origin source and reference count once, one without a reference
+    is a source of its own. Nothing is ranked by it: repetition is not evidence.
     """
 
     record: Remembered
     label: str
     strength: Strength
-    parts: ScoreParts | None
+    score: float
+    parts: ScoreParts | None = None
     live_topic: str | None = None
+    also: tuple[Repetition, ...] = ()
+    sources: int = 1
 
     @property
-    def score(self) -> float:
-        """From 0 to a little over 1, higher is better; comparable within one recall."""
-        return 0.0 if self.parts is None else self.parts.score
+    def kind(self) -> Kind:
+        """Whether it is a preference or an episode."""
+        return _kind(self.record)
+
+    @property
+    def text(self) -> str:
+        """The value of a preference; of an episode its only field, or its fields one a line as "name: value"."""
+        return _text(self.record)
+
+    @property
+    def origin(self) -> Origin:
+        """Where it comes from."""
+        return self.record.origin
+
+    @property
+    def at(self) -> datetime:
+        """When a preference was said, or an episode happened (UTC)."""
+        return _at(self.record)
 
     @property
     def record_id(self) -> UUID:
-        """What `forget` and `get` accept."""
+        """What `forget` and `get_episode` accept."""
         return self.record.record_id
+
+    @property
+    def record_ids(self) -> tuple[UUID, ...]:
+        """Every record that says this, `record_id` first. To forget what is said, forget each of them."""
+        return (self.record_id, *(each.record_id for each in self.also))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -73,7 +115,7 @@ class Recall:
     items: episodes, best first. consult: what to look up instead.
     omitted: how many more eligible episodes there are, too weak or beyond the limit.
     text_only: the question could not be embedded, so that only its words were compared.
-    unembedded: how many eligible records have no vector of this embedder and were compared by words only.
+    unindexed: how many eligible records lack a vector of this embedder, or words of this lexer, and are to be repaired.
     """
 
     scope: Scope
@@ -85,22 +127,32 @@ class Recall:
     consult: tuple[Consult, ...]
     omitted: int
     text_only: bool
-    unembedded: int
+    unindexed: int
 
     @property
     def index_complete(self) -> bool:
         """Whether every eligible record was compared by text and by meaning."""
-        return not self.text_only and self.unembedded == 0
+        return not self.text_only and self.unindexed == 0
 
 
 def one_line(text: str) -> str:
     """`text` with a space for every line break and control character, so that it cannot lay out lines of its own."""
+    if text.isprintable():
+        return text
     return "".join(" " if unicodedata.category(character) in _LAYOUT else character for character in text)
 
 
 def written(value: JsonScalar) -> str:
     """A value of a preference or a field as it is shown: true and false in lower case, text as it is."""
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def fields_text(fields: Fields) -> str:
+    """The fields of an episode for a reader: the value of the only one, or "name: value" with one field a line."""
+    told = {name: written(value) for name, value in fields.items() if value is not None}
+    if len(told) == 1:
+        return next(iter(told.values()))
+    return "\n".join(f"{name}: {one_line(value)}" for name, value in told.items())
 
 
 def preference_label(preference: Preference) -> str:
@@ -115,7 +167,7 @@ def episode_label(episode: Episode, live: LiveTopic | None = None, strength: Str
     """Such as "history: lookup-failed, observed by crm.lookup on 2026-06-02"."""
     notes = [
         f"history: {episode.status or episode.definition}, {_said(episode.origin, episode.occurred_at)}",
-        "weak match" if strength is Strength.WEAK else "",
+        WEAK_MATCH if strength is Strength.WEAK else "",
         "untrusted text" if episode.untrusted else "",
         f"for the current state consult {live.consult}" if live else "",
     ]
@@ -157,6 +209,18 @@ def consult_for(topic: LiveTopic, last_seen: datetime | None) -> Consult:
         last_seen=last_seen,
         label=f"live state: {topic.name} is not remembered, consult {topic.consult}{seen}",
     )
+
+
+def _kind(record: Preference | Episode) -> Kind:
+    return Kind.PREFERENCE if isinstance(record, Preference) else Kind.EPISODE
+
+
+def _text(record: Preference | Episode) -> str:
+    return written(record.value) if isinstance(record, Preference) else fields_text(record.fields)
+
+
+def _at(record: Preference | Episode) -> datetime:
+    return record.said_at if isinstance(record, Preference) else record.occurred_at
 
 
 def _said(origin: Origin, at: datetime) -> str:

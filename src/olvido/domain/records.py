@@ -17,6 +17,9 @@ from olvido.domain.origin import Origin, OriginClass
 
 JsonScalar = str | int | float | bool | None
 Fields = Mapping[str, JsonScalar]
+
+PRODUCT = "product"
+"""The field of an episode that says which product it is about, where a policy has one: recall filters by it."""
 R = TypeVar("R")
 
 
@@ -132,6 +135,20 @@ class NewEpisode:
     origin: Origin | None = None
     expires_at: datetime | KeepType | None = KEEP
     language: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NewPreference:
+    """A value that somebody stated, as a caller tells it, for `import_records`.
+
+    key: from the policy. origin: with the time at which it was said; without one it counts as said now.
+    expires_at: as in `set_preference`.
+    """
+
+    key: str
+    value: object
+    origin: Origin | None = None
+    expires_at: datetime | KeepType | None = KEEP
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

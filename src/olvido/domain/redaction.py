@@ -35,12 +35,12 @@ def screen(text: str) -> Screened:
     """Mask the secrets in `text`. Screening the result again changes nothing."""
     kinds: dict[str, None] = {}
     for _ in range(_PASSES):
-        found = list(_merged(sorted(spans(text))))
+        found = sorted(spans(text))
         if not found:
             break
         parts: list[str] = []
         position = 0
-        for start, end, kind in found:
+        for start, end, kind in _merged(found):
             parts += (text[position:start], f"{MASK}{kind}]")
             kinds[kind] = None
             position = end

@@ -1,4 +1,4 @@
-"""What a purge or a forget did: counts measured in the database, a status for each copy, never a bare "complete"."""
+"""What a duty or a forget did: counts measured in the database, a status for each copy, never a bare "complete"."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Protocol
+from uuid import UUID
 
 
 class Level(StrEnum):
@@ -84,7 +85,9 @@ class ForgetReport:
 
     target: "record", "subject" or "tenant". found: whether there was anything; a second forget finds nothing and
     succeeds all the same. plan_hash: SHA-256 of what was counted, to compare a dry run with what follows.
-    lives: subjects concerned. chain: what became of a preference's earlier values, where that is the question.
+    handed_over: of a session, or of a fact of one, the record ids of the episodes that the session was handed over to.
+    They remain, each to be forgotten by its own id. lives: subjects concerned. chain: what became of a preference's
+    earlier values, where that is the question.
     verified_at: when the read-back was made.
     """
 
@@ -99,6 +102,7 @@ class ForgetReport:
     requested_at: datetime
     verified_at: datetime | None
     chain: Chain | None = None
+    handed_over: tuple[UUID, ...] = ()
 
     @property
     def removed(self) -> dict[str, int]:
@@ -112,12 +116,34 @@ class PurgeReport:
 
     removed: rows by relation. A preference counts once; its versions are counted apart.
     lives: scopes in which something was removed. left_locked: whether writers held some, which the next purge takes.
+    limit_reached: whether it ended at its limit, so that more may be due.
     """
 
     removed: Mapping[str, int]
     lives: int
     left_locked: bool
     purged_at: datetime
+    limit_reached: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class IndexReport:
+    """What a repair of the index did.
+
+    lives: how many were looked at; settled: of these, how many have nothing left that differs. repaired: index entries
+    that it wrote. failed: records that have their words and still no vector, because the embedder gave none.
+    waiting: lives of this database that may have something to repair now, those that another worker is at included.
+    limit_reached: whether it ended at its limit. started_at: pass it as `tried_before` to go on with what it had not
+    come to, without trying again what failed.
+    """
+
+    lives: int
+    settled: int
+    repaired: int
+    failed: int
+    waiting: int
+    limit_reached: bool
+    started_at: datetime
 
 
 class DeclaredCopy(Protocol):

@@ -10,7 +10,7 @@ from typing import Self
 from uuid import UUID
 
 from olvido.domain.context import ContextBlock
-from olvido.domain.export import Export, ImportedExport
+from olvido.domain.export import Export, ImportedExport, ImportedRecord
 from olvido.domain.instants import KEEP, KeepType
 from olvido.domain.origin import Origin, OriginClass
 from olvido.domain.recalled import Recall
@@ -35,6 +35,7 @@ from olvido.operations import (
     export,
     forget,
     import_export,
+    import_records,
     read,
     recall,
     record_episode,
@@ -43,6 +44,7 @@ from olvido.operations import (
     state_preference,
 )
 from olvido.operations.environment import Caller, Environment
+from olvido.operations.import_records import Incoming
 
 
 class ScopedMemory:
@@ -197,6 +199,25 @@ class ScopedMemory:
         """Record many episodes at once, all or none. See `olvido.operations.record_episodes`."""
         return await record_episodes.record_episodes(self._environment, self._caller, episodes)
 
+    async def import_records(
+        self,
+        records: Sequence[Incoming],
+        *,
+        resume: bool = False,
+        new_consent: bool = False,
+        progress: Callable[[int], None] | None = None,
+    ) -> tuple[ImportedRecord, ...]:
+        """Store records from elsewhere, in their order, and say of each what became of it; refused ones stop no other.
+
+        records: each a NewPreference or a NewEpisode, or what `olvido.operations.import_records.admit_record` made of
+        it. What may have been forgotten is refused, unless the person consented again (new_consent). resume: pass over
+        events that are stored already. progress: called with how many are done since the last time.
+        See `olvido.operations.import_records`. Raises OriginNotGranted, UnsafeDatabase without a worker's login.
+        """
+        return await import_records.import_records(
+            self._environment, self._caller, records, resume=resume, new_consent=new_consent, progress=progress
+        )
+
     async def get_episode(self, record_id: UUID | str) -> Episode:
         """One live episode. Raises NotFound, for a foreign id as for one that never was."""
         return await read.get_episode(self._environment, self._caller, record_id)
@@ -234,10 +255,12 @@ class ScopedMemory:
         kinds: Collection[Kind] | None = None,
         definition: str | None = None,
         case_id: str | None = None,
+        product: str | None = None,
         status: str | None = None,
         origin_class: OriginClass | None = None,
         since: datetime | None = None,
         until: datetime | None = None,
+        explain: bool = False,
     ) -> Recall:
         """What is known that bears on `query`, labelled as history, exact within this scope. See operations.recall."""
         return await recall.recall(
@@ -249,10 +272,12 @@ class ScopedMemory:
             kinds=kinds,
             definition=definition,
             case_id=case_id,
+            product=product,
             status=status,
             origin_class=origin_class,
             since=since,
             until=until,
+            explain=explain,
         )
 
     async def context(

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection
+from datetime import datetime
 from types import TracebackType
 from typing import Self
 
 from olvido.domain.origin import ALL_ORIGINS, OriginClass
 from olvido.domain.policy import Policy
-from olvido.domain.report import ForgetReport, PurgeReport
+from olvido.domain.report import ForgetReport, IndexReport, PurgeReport
 from olvido.domain.scope import Scope
 from olvido.errors import InvalidInput
 from olvido.memory.scoped import ScopedMemory
-from olvido.operations import forget_tenant, purge
+from olvido.operations import forget_tenant, purge, read_clock, reindex
 from olvido.operations.environment import Caller, Environment
 from olvido.storage.database import Life
 
@@ -43,11 +44,44 @@ class Memory:
         life = Life(scope=Scope(tenant=tenant, subject=subject))
         return ScopedMemory(self._environment, Caller(life=life, asserts=granted))
 
+    async def now(self) -> datetime:
+        """The instant by which this store judges (UTC): that of its database, not of this machine.
+
+        Take it for an event that happens now, or to count an expiry from. Raises DatabaseUnavailable.
+        """
+        return await read_clock.read_clock(self._environment)
+
     async def purge_expired(
-        self, *, batch_size: int = 1000, progress: Callable[[int], None] | None = None
+        self,
+        *,
+        batch_size: int = 1000,
+        limit: int | None = None,
+        progress: Callable[[int], None] | None = None,
     ) -> PurgeReport:
         """Remove what has expired, in every scope. See `olvido.operations.purge`."""
-        return await purge.purge_expired(self._environment, batch_size=batch_size, progress=progress)
+        return await purge.purge_expired(self._environment, batch_size=batch_size, limit=limit, progress=progress)
+
+    async def repair_index(
+        self,
+        *,
+        limit: int | None = None,
+        batch_size: int = 64,
+        tried_before: datetime | None = None,
+        recheck: bool = False,
+        progress: Callable[[int], None] | None = None,
+    ) -> IndexReport:
+        """Index anew what has no entry, no vector, or one of another model, in every scope; recall goes on meanwhile.
+
+        See `olvido.operations.reindex`.
+        """
+        return await reindex.repair_index(
+            self._environment,
+            limit=limit,
+            batch_size=batch_size,
+            tried_before=tried_before,
+            recheck=recheck,
+            progress=progress,
+        )
 
     async def forget_tenant(
         self, tenant: str, *, dry_run: bool = False, progress: Callable[[int, int], None] | None = None

@@ -82,7 +82,7 @@ def refuse_credential(**identifiers: str | None) -> None:
     A card number is let through: one in ten order numbers of sixteen digits passes the check of a card.
     """
     for name, value in identifiers.items():
-        kinds = [kind for kind in screen(value or "").masked if kind != CARD_NUMBER]
+        kinds = [kind for kind in screen(value).masked if kind != CARD_NUMBER] if value else ()
         if kinds:
             raise SecretRefused(
                 f"{name} looks like it carries {', '.join(kinds)}. Credentials are never stored; pass another id."

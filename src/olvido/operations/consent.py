@@ -29,8 +29,13 @@ async def forgotten_until(environment: Environment, caller: Caller) -> datetime 
     Raises UnsafeDatabase without a worker's login, TenantClosed.
     """
     await environment.database.pin(caller.life)
-    async with _audit(environment, caller.life.scope.tenant) as transaction:
-        row = await transaction.one(_SQL["forgotten_until"], life=caller.life.key)
+    return await last_forget(environment, caller.life.scope.tenant, caller.life.key)
+
+
+async def last_forget(environment: Environment, tenant: str, life: UUID | None) -> datetime | None:
+    """The same of the person whose life this is, None if none has begun or its transaction has not ended."""
+    async with _audit(environment, tenant) as transaction:
+        row = await transaction.one(_SQL["forgotten_until"], life=life)
         return None if row is None else utc_or_none(row["at"])
 
 
@@ -52,6 +57,16 @@ async def forgotten_records(
         found = await transaction.all(
             _SQL["forgotten_records"], lives=list(lives), record_ids=list(record_ids), after=after
         )
+        return frozenset(row["record_id"] for row in found)
+
+
+async def revoked_records(environment: Environment, tenant: str, record_ids: Collection[UUID]) -> frozenset[UUID]:
+    """Which of `record_ids` were forgotten in whatever life of this tenant, and taken in by none since.
+
+    A record keeps its id through exports and imports, so it is known again in the export of somebody who took it in.
+    """
+    async with _audit(environment, tenant) as transaction:
+        found = await transaction.all(_SQL["revoked"], record_ids=list(record_ids))
         return frozenset(row["record_id"] for row in found)
 
 

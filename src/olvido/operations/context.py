@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
 
-from olvido.domain.context import ContextBlock, Entry, LeftOut, Section, estimate_tokens, fill, require_count
+from olvido.domain.context import ContextBlock, LeftOut, fill, require_count
+from olvido.domain.context_entries import offered
 from olvido.domain.eligibility import eligibility
 from olvido.domain.identifiers import optional_identifier
-from olvido.domain.recalled import Recall, fact_label, summary_label, summary_text
-from olvido.domain.records import Session, Summary, SummaryEntry
+from olvido.domain.lineage import Case, LastReport, case_of
+from olvido.domain.live_state import match_topics
+from olvido.domain.recalled import episode_label
+from olvido.domain.records import Episode, Session, Summary, SummaryEntry
+from olvido.domain.tokens import estimator
 from olvido.errors import NotFound
 from olvido.operations.environment import Caller, Environment
-from olvido.operations.recall import answer, ask, episode_text
+from olvido.operations.recall import answer, episode_text
+from olvido.operations.search import ask
 from olvido.operations.session_state import state
 from olvido.storage import rows
 from olvido.storage.database import Transaction
 from olvido.storage.queries import statements
 
 _RECALL = statements("recall")
+_EPISODES = statements("episodes")
 
 
 async def context(
@@ -32,8 +38,11 @@ async def context(
 ) -> ContextBlock:
     """A block for a prompt: constraints, preferences, session, what to consult, history and summaries, in this order.
 
-    max_tokens: hard limit for the whole text, from 0 up, as `count_tokens` counts; None is `estimate_tokens`, a high
-    estimate. session_id: a session whose state and facts belong in it; None is none.
+    One text stands once, with its strongest origin. Reports of one case that differ stand side by side, oldest first,
+    and each names the last one, which is there even if the question did not find it. A summary is left out where all
+    that it tells of is in the block.
+    max_tokens: hard limit for the whole text, from 0 up, as `count_tokens` counts; None is a high estimate
+    (`olvido.domain.tokens`). session_id: a session whose state and facts belong in it; None is none.
     Raises NotFound for a session that is not there, is expired or is kept for another purpose; otherwise as `recall`.
     """
     require_count(max_tokens, "max_tokens")
@@ -43,22 +52,31 @@ async def context(
     async with environment.database.snapshot(caller.life) as transaction:
         recalled = await answer(environment, caller, transaction, question)
         session = None if session_id is None else await _session(transaction, session_id, recalled.purpose)
-        summaries = await _summaries(transaction, recalled)
-    entries = [
-        *(_session_entries(session) if session else ()),
-        *_recall_entries(environment, recalled),
-        *_summary_entries(summaries),
-    ]
-    filled = fill(entries, max_tokens, count_tokens or estimate_tokens)
+        cases = list(dict.fromkeys(case for item in recalled.items if (case := case_of(item.record)) is not None))
+        last_reports = await _last_reports(transaction, cases, recalled.purpose) if cases else {}
+        summaries = await _summaries(transaction, cases, recalled.purpose) if cases else []
+
+    def label_of(episode: Episode) -> str:
+        return episode_label(episode, next(iter(match_topics(policy, episode_text(policy, episode))), None))
+
+    choice = offered(recalled, session, summaries, last_reports, label_of)
+    filled = fill(choice.entries, max_tokens, count_tokens or estimator(), by_importance=choice.by_importance)
     return ContextBlock(
         text=filled.text,
+        entries=filled.included,
         tokens=filled.tokens,
         max_tokens=max_tokens,
         included=tuple(dict.fromkeys(entry.record_id for entry in filled.included if entry.record_id)),
-        omitted=tuple(LeftOut(record_id=entry.record_id, label=entry.label) for entry in filled.omitted),
+        omitted=tuple(
+            LeftOut(section=entry.section, record_id=entry.record_id, label=entry.label) for entry in filled.omitted
+        ),
         consult=recalled.consult,
         more=recalled.omitted,
         text_only=recalled.text_only,
+        scope=recalled.scope,
+        purpose=recalled.purpose,
+        policy_version=recalled.policy_version,
+        now=recalled.now,
     )
 
 
@@ -69,63 +87,25 @@ async def _session(transaction: Transaction, session_id: str, purpose: str) -> S
     return session
 
 
-async def _summaries(transaction: Transaction, recalled: Recall) -> list[Summary]:
-    """Summaries of the cases that recall touched, where they tell more than one report."""
-    cases = dict.fromkeys(
-        (item.record.definition, item.record.case_id) for item in recalled.items if item.record.case_id is not None
-    )
-    if not cases:
-        return []
-    found = await transaction.all(
-        _RECALL["summaries"],
-        definitions=[definition for definition, _ in cases],
-        case_ids=[case_id for _, case_id in cases],
-    )
+async def _last_reports(transaction: Transaction, cases: list[Case], purpose: str) -> Mapping[Case, LastReport]:
+    found = await transaction.all(_EPISODES["last_of_cases"], **_columns(cases), purpose=purpose)
+    return {
+        (row["definition"], row["case_id"]): LastReport(episode=rows.episode(row), reports=row["reports"])
+        for row in found
+    }
+
+
+async def _summaries(transaction: Transaction, cases: list[Case], purpose: str) -> list[Summary]:
+    """Summaries of these cases, where they tell more than one report."""
+    found = await transaction.all(_RECALL["summaries"], **_columns(cases))
     entries: dict[object, list[SummaryEntry]] = {}
     for row in await transaction.all(
-        _RECALL["summary_entries"], record_ids=[row["record_id"] for row in found], purpose=recalled.purpose
+        _RECALL["summary_entries"], record_ids=[row["record_id"] for row in found], purpose=purpose
     ):
         entries.setdefault(row["summary_id"], []).append(rows.summary_entry(row))
-    order = list(cases)
     told = [rows.summary(row, entries[row["record_id"]]) for row in found if len(entries.get(row["record_id"], ())) > 1]
-    return sorted(told, key=lambda summary: order.index((summary.definition, summary.case_id)))
+    return sorted(told, key=lambda summary: cases.index((summary.definition, summary.case_id)))
 
 
-def _session_entries(session: Session) -> Iterator[Entry]:
-    closed = " (closed)" if session.closed_at else ""
-    parts = [
-        (Section.CONSTRAINTS, "constraint", session.constraints),
-        (Section.SESSION, "goal", (session.goal,) if session.goal else ()),
-        (Section.SESSION, "decision", session.decisions),
-        (Section.SESSION, "pending", session.pending),
-    ]
-    for section, name, contents in parts:
-        for content in contents:
-            yield Entry(section=section, label=f"{name}{closed}", text=content, record_id=session.record_id)
-    for fact in session.facts:
-        label = f"fact{closed}, {fact_label(fact)}"
-        yield Entry(section=Section.SESSION, label=label, text=fact.content, record_id=fact.record_id)
-
-
-def _recall_entries(environment: Environment, recalled: Recall) -> Iterator[Entry]:
-    for preference in recalled.preferences:
-        yield Entry(section=Section.PREFERENCES, label=preference.label, record_id=preference.record_id)
-    for consult in recalled.consult:
-        yield Entry(section=Section.CONSULT, label=consult.label)
-    for item in recalled.items:
-        yield Entry(
-            section=Section.HISTORY,
-            label=item.label,
-            text=episode_text(environment.policy, item.record) or None,
-            record_id=item.record_id,
-        )
-
-
-def _summary_entries(summaries: list[Summary]) -> Iterator[Entry]:
-    for summary in summaries:
-        yield Entry(
-            section=Section.SUMMARIES,
-            label=summary_label(summary),
-            text=summary_text(summary),
-            record_id=summary.record_id,
-        )
+def _columns(cases: list[Case]) -> dict[str, object]:
+    return {"definitions": [definition for definition, _ in cases], "case_ids": [case_id for _, case_id in cases]}

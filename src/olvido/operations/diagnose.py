@@ -8,6 +8,7 @@ from typing import Any
 
 from olvido.domain.identifiers import required_identifier
 from olvido.errors import InvalidInput, SchemaMismatch
+from olvido.operations.indexing import indexed_by
 from olvido.storage.catalogue_checks import (
     ROLES,
     role_findings,
@@ -19,6 +20,8 @@ from olvido.storage.findings import Finding, Severity
 from olvido.storage.grants import grant_findings
 from olvido.storage.guard import inspect
 from olvido.storage.inspection import Looking, all_rows, first_row, look
+from olvido.storage.memberships import membership_findings
+from olvido.storage.objects import object_findings
 from olvido.storage.queries import statements
 from olvido.storage.rows import utc_or_none
 from olvido.storage.server_copies import SETTINGS, SLOT_LIMIT, replica_findings, setting_findings
@@ -31,6 +34,7 @@ LIVES = 1_000
 MAX_LIVES = 1_000_000
 
 _SQL = statements("doctor")
+_LIVES = statements("lives")
 _SCHEMA = statements("schema")
 _WORST_FIRST = list(Severity)
 _BLIND = frozenset({"login_without_role", "unreadable_schema"})
@@ -51,15 +55,24 @@ class RelationSize:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class TriedEmbedder:
+    """The embedder that recall would use. problem: what it says when it is asked for a vector; None if it gives one."""
+
+    id: str
+    problem: str | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Diagnosis:
     """What a look found.
 
     findings: the worst first, each with its remedy. not_looked_at: what this look could not see, and what it takes.
     server_version, pgvector_version, schema_version, leaves: None where the schema is missing or another one.
     overdue_lives: subjects that hold something expired at this moment, waiting for a purge; overdue_since: since when
-    the oldest does (UTC). survey: what recall can find. These are None if no worker login was looked at.
+    the oldest does (UTC). survey: what recall can find. unrepaired_lives: subjects whose index a worker has to look at,
+    None also if no embedder was tried. These are None if no worker login was looked at.
     oldest_snapshot_at: since when a transaction of this database has seen the same state (UTC); None if there is none.
-    sizes: the largest first.
+    embedder: the id of the embedder that recall would use, None if none was tried. sizes: the largest first.
     """
 
     findings: tuple[Finding, ...]
@@ -71,7 +84,9 @@ class Diagnosis:
     overdue_lives: int | None = None
     overdue_since: datetime | None = None
     oldest_snapshot_at: datetime | None = None
+    embedder: str | None = None
     survey: Survey | None = None
+    unrepaired_lives: int | None = None
     sizes: tuple[RelationSize, ...] = ()
 
     @property
@@ -101,7 +116,7 @@ async def diagnose(
     worker_url: str | None = None,
     *,
     server_url: str | None = None,
-    embedder: str | None = None,
+    embedder: TriedEmbedder | None = None,
     tenant: str | None = None,
     lives: int = LIVES,
 ) -> Diagnosis:
@@ -109,7 +124,7 @@ async def diagnose(
 
     Reads only, and serves nothing. A schema that is missing, older or newer is a finding.
     worker_url: None takes the login of a request, if it is a worker as well. server_url: a login that sees sessions of
-    others; None takes one of these. embedder: the id of the embedder that recall would use; None: not compared.
+    others; None takes one of these. embedder: the embedder that recall would use; None: not compared.
     tenant: look for index gaps at this company only. lives: at how many lives at most, 1 to 1,000,000.
     Raises DatabaseUnavailable if there is no connection, InvalidInput, InvalidScope.
     """
@@ -130,9 +145,13 @@ async def diagnose(
     if worker_url is None and not seen.findings and not as_worker:
         worker_url = request_url
     if worker_url is not None:
-        await _as_worker(seen, worker_url, embedder=embedder, tenant=tenant, lives=lives)
+        embedder_id = None if embedder is None else embedder.id
+        await _as_worker(seen, worker_url, embedder=embedder_id, tenant=tenant, lives=lives)
     else:
         seen.missed.append("Overdue purges and index gaps: that takes the login of a worker (--worker-url).")
+    if embedder is not None:
+        seen.facts["embedder"] = embedder.id
+        seen.add(_embedder_findings(embedder))
     async with look(server_url or worker_url or request_url, seconds=CONNECT_SECONDS) as connection:
         await _catalogue(seen, connection)
         await _server(seen, connection)
@@ -148,6 +167,9 @@ async def _as_worker(seen: _Seen, url: str, *, embedder: str | None, tenant: str
             return
         due = await first_row(connection, _SQL["overdue"], grace=PURGE_GRACE)
         counted = await survey(connection, tenant=tenant, limit=lives)
+        if embedder is not None:
+            waiting = await first_row(connection, _LIVES["waiting"], indexed_by=indexed_by(embedder))
+            seen.facts["unrepaired_lives"] = waiting["lives"]
     seen.facts |= {
         "overdue_lives": due["lives"],
         "overdue_since": utc_or_none(due["oldest"]),
@@ -168,8 +190,20 @@ async def _as_worker(seen: _Seen, url: str, *, embedder: str | None, tenant: str
     seen.add(_survey_findings(counted, embedder))
     if not counted.complete:
         seen.missed.append(f"Index gaps beyond the first {counted.lives} lives: raise --lives, or name a --tenant.")
-    if tenant is None:
-        seen.missed.append("Index gaps at companies where nothing has an expiry: name one with --tenant.")
+
+
+def _embedder_findings(embedder: TriedEmbedder) -> list[Finding]:
+    if embedder.problem is None:
+        return []
+    problem, _, remedy = embedder.problem.partition(". ")
+    return [
+        Finding(
+            code="embedder_unusable",
+            severity=Severity.WARNING,
+            problem=f"{problem}. What is written meanwhile has no vector, and recall finds records by words only.",
+            remedy=remedy,
+        )
+    ]
 
 
 def _survey_findings(counted: Survey, embedder: str | None) -> list[Finding]:
@@ -179,19 +213,19 @@ def _survey_findings(counted: Survey, embedder: str | None) -> list[Finding]:
             "no_index_entry",
             counted.without_entry,
             "have no index entry: they are listed and exported, and recall does not find them.",
-            "Olvido writes both together: find out what changed the database, and restore it. Nothing of them is lost.",
+            "Find out what removed the entries. `olvido worker --once --recheck` makes them again; no record is lost.",
         ),
         (
             "no_vector",
             counted.without_vector,
             "have no vector, because the embedder failed: recall finds them by their words only.",
-            "Check the embedder: what is written from then on has a vector. Nothing of these is lost meanwhile.",
+            "Check the embedder. `olvido worker` gives these a vector as soon as it answers; nothing of them is lost.",
         ),
         (
             "other_embedder",
             sum(others.values()),
             f"have a vector of {', '.join(others)}, not of {embedder}: with that, recall finds them by words only.",
-            "Open Olvido with the embedder that wrote them. If your service does, this is no problem.",
+            f"To go on with {embedder}, run `olvido worker`. If your service uses the other one, open Olvido so.",
         ),
     )
     return [
@@ -213,7 +247,10 @@ def _survey_findings(counted: Survey, embedder: str | None) -> list[Finding]:
 
 
 async def _catalogue(seen: _Seen, connection: Looking) -> None:
+    await all_rows(connection, _SCHEMA["qualify"])
     seen.add(role_findings(await all_rows(connection, _SQL["roles"], roles=list(ROLES))))
+    seen.add(membership_findings(await all_rows(connection, _SQL["memberships"], roles=list(ROLES))))
+    seen.add(object_findings(await all_rows(connection, _SCHEMA["objects"])))
     seen.add(grant_findings(await all_rows(connection, _SQL["grants"])))
     seen.add(stranger_findings(await all_rows(connection, _SQL["strangers"])))
     relations = await all_rows(connection, _SCHEMA["relations"])

@@ -7,10 +7,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from olvido.errors import EmbedderProblem, EmbedderUnavailable
 from olvido.operations.environment import Environment
 from olvido.ports import Vector, Vectors
 
 log = logging.getLogger("olvido.embedder")
+
+HARMLESS = "Does this embedder answer?"
 
 
 async def passage_vectors(environment: Environment, texts: Sequence[str]) -> Vectors | None:
@@ -19,12 +22,36 @@ async def passage_vectors(environment: Environment, texts: Sequence[str]) -> Vec
     try:
         answered = np.asarray(await embedder.embed_passages(texts), dtype=np.float32)
     except Exception as error:  # noqa: BLE001 - the message of a foreign embedder may quote the text
-        _report(environment, type(error).__name__)
+        _report(environment, _problem(error))
         return None
     if not _usable(answered, (len(texts), embedder.dimensions)):
         _report(environment, "shape or values")
         return None
-    return answered
+    return _unit(answered)
+
+
+async def vectors_apart(environment: Environment, texts: Sequence[str]) -> list[Vector | None] | None:
+    """The same for texts that have nothing to do with each other: one that the embedder refuses costs no other one.
+
+    It is looked for by halves; its place has None. None for all if the embedder does not take a harmless text either.
+    """
+    vectors = await passage_vectors(environment, texts)
+    if vectors is not None:
+        return list(vectors)
+    if await passage_vectors(environment, [HARMLESS]) is None:
+        return None
+    return await _halves(environment, texts)
+
+
+async def _halves(environment: Environment, texts: Sequence[str]) -> list[Vector | None]:
+    """Of texts that failed together."""
+    if len(texts) == 1:
+        return [None]
+    found: list[Vector | None] = []
+    for half in (texts[: len(texts) // 2], texts[len(texts) // 2 :]):
+        vectors = await passage_vectors(environment, half)
+        found += await _halves(environment, half) if vectors is None else list(vectors)
+    return found
 
 
 async def query_vectors(environment: Environment, text: str) -> tuple[Vector, Vector] | None:
@@ -34,16 +61,29 @@ async def query_vectors(environment: Environment, text: str) -> tuple[Vector, Ve
         vector = np.asarray(await embedder.embed_query(text), dtype=np.float32)
         centre = np.asarray(await embedder.centre(), dtype=np.float32)
     except Exception as error:  # noqa: BLE001 - as above
-        _report(environment, type(error).__name__)
+        _report(environment, _problem(error))
         return None
     if not _usable(vector, (embedder.dimensions,)) or centre.shape != vector.shape or not np.isfinite(centre).all():
         _report(environment, "shape or values")
         return None
-    return vector, centre
+    return _unit(vector), centre
 
 
 def _usable(vectors: Vectors, shape: tuple[int, ...]) -> bool:
     return vectors.shape == shape and bool(np.isfinite(vectors).all()) and bool(np.any(vectors, axis=-1).all())
+
+
+def _unit(vectors: Vectors) -> Vectors:
+    """The same directions at length 1, on which ranking counts, whatever the embedder took care of."""
+    unit: Vectors = vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
+    return unit
+
+
+def _problem(error: Exception) -> str:
+    """A word of our own, or the name of the class: neither can repeat a text."""
+    if isinstance(error, EmbedderUnavailable) and isinstance(error.problem, EmbedderProblem):
+        return error.problem
+    return type(error).__name__
 
 
 def _report(environment: Environment, problem: str) -> None:

@@ -9,6 +9,7 @@ from datetime import datetime
 from uuid import UUID
 
 from olvido.domain.identifiers import record_uuid
+from olvido.domain.lineage import handed_over
 from olvido.domain.report import Chain, ForgetReport, local_copies, outside_copies, overall, plan_hash
 from olvido.errors import SubjectForgotten, Unavailable
 from olvido.operations.environment import Caller, Environment
@@ -28,12 +29,15 @@ log = logging.getLogger("olvido.forget")
 
 _SQL = statements("removal")
 _DATA_MAP = statements("data_map")
+_SESSIONS = statements("sessions")
 
 RETURNED = (
     "This subject was forgotten after this handle was first used, and has come back since. Nothing was removed. "
     "To forget what is stored now, take a new handle with memory.scope(...)."
 )
 NOTHING = dict.fromkeys(FORGOTTEN, 0)
+FROM_SESSIONS = ("sessions", "session_facts", None)
+"""Relations of a record that may have been handed over. None: it is there no more, and what it was is not known."""
 _REMOVE = {
     "preferences": remove_preferences,
     "episodes": remove_episodes,
@@ -60,6 +64,7 @@ class Erasure:
     verified_at: datetime | None = None
     chain: Chain | None = None
     lives: int = 0
+    handed_over: tuple[UUID, ...] = ()
 
 
 async def forget_subject(environment: Environment, caller: Caller, *, dry_run: bool = False) -> ForgetReport:
@@ -106,6 +111,7 @@ async def forget_record(
 
     record_id: a preference (its whole chain of versions), an episode, a summary, a session or a fact of one.
     An id that is not in this scope, and one that never was, are answered alike: found is False and nothing happened.
+    Episodes that a session was handed over to remain, and the report names them, also after the session is gone.
     Raises InvalidScope, TenantClosed, Conflict, DatabaseUnavailable.
     """
     wanted = record_uuid(record_id, "record_id")
@@ -121,6 +127,7 @@ async def forget_record(
             if await transaction.one(_SQL[f"hold_{relation}"], record_id=wanted) is None:
                 relation = None
         planned = await _count_record(transaction, wanted)
+        remaining_episodes = await _handed_over(transaction, wanted) if relation in FROM_SESSIONS else ()
         if relation is not None and not dry_run:
             removed = await _REMOVE[relation](transaction, [wanted])
             chain = Chain.FORGOTTEN if relation == "preferences" else None
@@ -147,6 +154,7 @@ async def forget_record(
             verified_at=verified_at,
             chain=chain,
             lives=int(relation is not None),
+            handed_over=remaining_episodes,
         ),
     )
 
@@ -155,7 +163,7 @@ async def forget_life(transaction: Transaction, policy_version: str) -> tuple[di
     """Delete one life by the data map, in the caller's transaction. Rows planned and removed, by relation."""
     if transaction.key is None:
         return dict(NOTHING), {}
-    await transaction.one(_SQL["queue_for_life"])
+    await transaction.queue(_SQL["queue_for_life"])
     if await transaction.one(_DATA_MAP["lock_subject"]) is None:
         return dict(NOTHING), {}
     planned = await count_life(transaction)
@@ -208,7 +216,16 @@ def report(environment: Environment, erasure: Erasure) -> ForgetReport:
         requested_at=erasure.requested_at,
         verified_at=erasure.verified_at,
         chain=erasure.chain,
+        handed_over=erasure.handed_over,
     )
+
+
+async def _handed_over(transaction: Transaction, record_id: UUID) -> tuple[UUID, ...]:
+    """The episodes that the session by this id, or the session of the fact by this id, was handed over to."""
+    fact_of = await transaction.all(_SESSIONS["of_fact"], record_id=record_id)
+    events = [handed_over(session) for session in (record_id, *(row["record_id"] for row in fact_of))]
+    found = await transaction.all(_SESSIONS["handed_over"], event_ids=events)
+    return tuple(row["record_id"] for row in found)
 
 
 async def _count_record(transaction: Transaction, record_id: UUID) -> dict[str, int]:

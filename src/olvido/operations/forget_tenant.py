@@ -33,7 +33,7 @@ async def forget_tenant(
     async with database.administer(tenant) as transaction:
         now = transaction.now
         if not dry_run:
-            await transaction.one(_SQL["queue_for_tenant"])
+            await transaction.queue(_SQL["queue_for_tenant"])
             await transaction.run(_SQL["know_tenant"])
             await transaction.one(_SQL["lock_tenant"])
             await transaction.run(_SQL["close_tenant"])

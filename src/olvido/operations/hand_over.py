@@ -8,10 +8,11 @@ from datetime import datetime
 
 from olvido.domain.identifiers import required_identifier
 from olvido.domain.instants import KEEP, KeepType
+from olvido.domain.lineage import handed_over
 from olvido.domain.origin import Origin, weakest
 from olvido.domain.policy_document import SessionPart
 from olvido.domain.records import Episode, Session, Written
-from olvido.errors import InvalidInput
+from olvido.errors import EventConflict, InvalidInput
 from olvido.operations.environment import Caller, Environment
 from olvido.operations.record_episode import record_episode
 from olvido.operations.session_state import state
@@ -32,7 +33,7 @@ async def hand_over(
     never messages. The episode happened when the session was opened and lives as long as its own definition says. Its
     origin class is the weakest of the caller's and of the facts it takes. Its event id comes from the record id of the
     session, so that a second hand-over of the same state changes nothing; close the session first, and its state is
-    final. Forgetting the session later leaves the episode, which has a record id of its own.
+    final. Forgetting the session later leaves the episode, which has a record id of its own; the report names it.
 
     Raises NotInPolicy with the lines to add if there is no such rule, NotFound, InvalidInput if the session has
     nothing that the rule takes, EventConflict if it was handed over with another state, and as `record_episode` does.
@@ -50,18 +51,25 @@ async def hand_over(
     if SessionPart.FACTS in rule.fields.values():
         classes = [fact.origin.origin_class for fact in session.facts]
         source = replace(source, origin_class=weakest([source.origin_class, *classes]))
-    return await record_episode(
-        environment,
-        caller,
-        rule.episode,
-        event_id=f"session:{session.record_id}",
-        fields=fields,
-        case_id=case_id,
-        status=rule.status,
-        occurred_at=session.opened_at,
-        origin=source,
-        expires_at=expires_at,
-    )
+    try:
+        return await record_episode(
+            environment,
+            caller,
+            rule.episode,
+            event_id=handed_over(session.record_id),
+            fields=fields,
+            case_id=case_id,
+            status=rule.status,
+            occurred_at=session.opened_at,
+            origin=source,
+            expires_at=expires_at,
+        )
+    except EventConflict:
+        raise EventConflict(
+            "This session was handed over before, with another state or case, and that episode stays as it is. Forget "
+            "the episode and hand over again, or record what came after as an episode of its own. A session that is "
+            "closed first has one state to hand over."
+        ) from None
 
 
 def _texts(session: Session) -> Mapping[SessionPart, str]:

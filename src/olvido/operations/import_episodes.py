@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
 from olvido.domain.export_document import EpisodeRow
 from olvido.domain.instants import is_expired
 from olvido.domain.records import IndexState, NewEpisode
-from olvido.errors import EventConflict, InvalidTime
+from olvido.errors import OlvidoError
 from olvido.operations.environment import Caller, Environment
-from olvido.operations.import_tally import EXPIRED, FORGOTTEN, Tally, ends_at
+from olvido.operations.import_tally import EXPIRED, Tally, ends_at
 from olvido.operations.indexing import Prepared
-from olvido.operations.record_episode import Report, admit, row_of, store
-from olvido.operations.record_episodes import insert_many
+from olvido.operations.record_episode import Report, admit
+from olvido.operations.record_episodes import store_many
 from olvido.storage.database import Transaction
 
 EPISODES = "episodes"
@@ -53,36 +53,30 @@ async def store_episodes(
     environment: Environment,
     transaction: Transaction,
     admitted: Sequence[tuple[AdmittedEpisode, Prepared]],
-    gone: Collection[UUID],
+    leaving: Mapping[UUID, str],
     tally: Tally,
 ) -> None:
-    """Store those that are not here yet, and note of each what became of it. gone: record ids that were forgotten."""
-    ready = []
+    """Store those that are not here yet, and note of each what became of it. leaving: why some stay out, by id."""
+    ready: list[tuple[Report, Prepared]] = []
     for each, prepared in admitted:
         ends = ends_at(each.report.rule.retention, transaction.now, each.row.expires_at)
         report = replace(each.report, expires_at=ends)
-        if report.record_id in gone:
-            _leave(tally, report, FORGOTTEN)
+        if report.record_id in leaving:
+            _leave(tally, report, leaving[report.record_id])
         elif is_expired(ends, transaction.now):
             _leave(tally, report, EXPIRED)
         else:
-            try:
-                ready.append((report, prepared, row_of(report, prepared, transaction.now)))
-            except InvalidTime as error:
-                _leave(tally, report, error.code)
+            ready.append((report, prepared))
     for start in range(0, len(ready), AT_ONCE):
         batch = ready[start : start + AT_ONCE]
-        stored = await insert_many(
-            environment, transaction, [columns for _, _, columns in batch], [prepared for _, prepared, _ in batch]
+        answers = await store_many(
+            environment, transaction, [report for report, _ in batch], [prepared for _, prepared in batch]
         )
-        for report, prepared, _ in batch:
-            changed = report.record_id in stored
-            if not changed:
-                try:
-                    _, changed = await store(environment, transaction, report, prepared)
-                except EventConflict as error:
-                    _leave(tally, report, error.code)
-                    continue
+        for (report, prepared), answer in zip(batch, answers, strict=True):
+            if isinstance(answer, OlvidoError):
+                _leave(tally, report, answer.code)
+                continue
+            _, changed = answer
             counted = tally.written if changed else tally.unchanged
             counted[EPISODES] += 1
             tally.screened(report.dropped, report.masked)

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from uuid import UUID
 
 from olvido.domain.export import ImportedExport
 from olvido.domain.export_document import ExportDocument, read_export
 from olvido.errors import InvalidInput, OriginNotGranted, Refused
-from olvido.operations.consent import forgotten_records, refuse_ended
+from olvido.operations.consent import forgotten_records, refuse_ended, revoked_records
 from olvido.operations.environment import Caller, Environment
 from olvido.operations.import_episodes import EPISODES, AdmittedEpisode, admit_episode, store_episodes
 from olvido.operations.import_preferences import HEADS, AdmittedPreference, admit_preference, store_preference
-from olvido.operations.import_tally import FORGOTTEN, Tally
+from olvido.operations.import_tally import FORGOTTEN, IN_USE, Tally
 from olvido.operations.indexing import Prepared, prepare_many
 from olvido.storage.database import Transaction
+from olvido.storage.queries import statements
+
+_SQL = statements("records")
 
 AT_ONCE = 1000
 """Texts embedded in one call."""
@@ -35,9 +38,9 @@ async def import_export(
     All of it is stored in one transaction, or nothing. A second import of the same export changes nothing.
 
     What was forgotten is not revived: raises ConsentNeeded if the life that the export is of was forgotten in this
-    tenant, or a life here that took an export of it in; single records that were forgotten in one of these are left
-    out. new_consent: the person consented again, so nobody asks. Asking takes a worker's login, which may read the
-    audit log.
+    tenant, or a life here that took an export of it in. Single records are left out that were forgotten in one of
+    these, or in whatever life of this tenant had them, since somebody here last took them in. new_consent: the person
+    consented again, so nobody asks. Asking takes a worker's login, which may read the audit log.
     Raises InvalidInput and InvalidValue for what is no export, OriginNotGranted if one of its origin classes is not
     granted to this caller, UnsafeDatabase without a worker's login, SubjectForgotten, TenantClosed, Conflict.
     """
@@ -51,15 +54,22 @@ async def import_export(
         async with environment.database.write(caller.life) as transaction:
             # First, so that a forget of a record of this life is over before the look at the audit log, or waits.
             await transaction.reorganise()
-            ids = [one.row.record_id for one in preferences] + [one.row.record_id for one in episodes]
-            gone = frozenset() if new_consent else await _gone(environment, transaction, export, life, ids)
+            names = {one.row.record_id: (one.rule.key, None) for one in preferences} | {
+                one.row.record_id: (one.report.rule.definition, one.report.event_id) for one in episodes
+            }
+            found = await transaction.all(_SQL["standing"], record_ids=list(names))
+            standing = {row["record_id"]: (row["name"], row["event_id"]) for row in found}
+            leaving = {record_id: IN_USE for record_id, name in standing.items() if name != names[record_id]}
+            if not new_consent:
+                gone = await _gone(environment, transaction, export, life, ids=names, standing=standing)
+                leaving |= dict.fromkeys(gone, FORGOTTEN)
             for one, ready in zip(preferences, prepared, strict=False):
-                if one.row.record_id in gone:
-                    tally.leave(HEADS, one.rule.key, one.row.record_id, FORGOTTEN)
+                if one.row.record_id in leaving:
+                    tally.leave(HEADS, one.rule.key, one.row.record_id, leaving[one.row.record_id])
                 else:
                     await store_preference(environment, transaction, one, ready, tally)
             pairs = list(zip(episodes, prepared[len(preferences) :], strict=True))
-            await store_episodes(environment, transaction, pairs, gone, tally)
+            await store_episodes(environment, transaction, pairs, leaving, tally)
             if tally.written:
                 # Under the life that the export is of: how a later import finds that it was forgotten here.
                 await transaction.audit(
@@ -112,17 +122,29 @@ async def _prepared(
     """Embedded before the transaction, so that none is held open meanwhile: preferences first, then episodes."""
     texts = [one.text for one in preferences] + [one.report.text for one in episodes]
     languages = ["other"] * len(preferences) + [one.row.language for one in episodes]
+    cases = [None] * len(preferences) + [one.report.case_id for one in episodes]
     prepared: list[Prepared] = []
     for start in range(0, len(texts), AT_ONCE):
         until = start + AT_ONCE
-        prepared += await prepare_many(environment, texts[start:until], languages[start:until])
+        prepared += await prepare_many(environment, texts[start:until], languages[start:until], cases[start:until])
     return prepared
 
 
 async def _gone(
-    environment: Environment, transaction: Transaction, export: ExportDocument, life: UUID, ids: Sequence[UUID]
+    environment: Environment,
+    transaction: Transaction,
+    export: ExportDocument,
+    life: UUID,
+    *,
+    ids: Collection[UUID],
+    standing: Collection[UUID],
 ) -> frozenset[UUID]:
-    """Which records were forgotten. Raises ConsentNeeded if all of them were, with their life."""
-    await refuse_ended(environment, transaction.tenant, life)
+    """Which records were forgotten. Raises ConsentNeeded if all of them were, with their life.
+
+    standing: those that are stored in this scope, which a forget elsewhere does not concern.
+    """
+    tenant = transaction.tenant
+    await refuse_ended(environment, tenant, life)
     lives = [life] if transaction.key is None else [life, transaction.key]
-    return await forgotten_records(environment, transaction.tenant, lives, ids, after=export.manifest.exported_at)
+    gone = await forgotten_records(environment, tenant, lives, ids, after=export.manifest.exported_at)
+    return gone | (await revoked_records(environment, tenant, ids) - frozenset(standing))

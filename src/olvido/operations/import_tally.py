@@ -13,6 +13,7 @@ from olvido.domain.redaction import safe_name
 
 EXPIRED = "expired"
 FORGOTTEN = "forgotten"
+IN_USE = "record_id_in_use"
 
 
 @dataclass(kw_only=True, slots=True)

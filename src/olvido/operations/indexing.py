@@ -1,29 +1,42 @@
-"""Make a record findable: its words by language and its vector, written in the record's own transaction."""
+"""Make a record findable: its words as numbers and its vector, written in the record's own transaction."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
+from olvido.domain.identifier_shapes import MIN_LENGTH
+from olvido.domain.question import identifiers, tells_time
 from olvido.domain.records import IndexState
+from olvido.domain.words import LEXER, Terms, terms
 from olvido.errors import InvalidValue
 from olvido.operations.embedding import passage_vectors
 from olvido.operations.environment import Environment
-from olvido.ports import Vector
+from olvido.ports import Vector, Vectors
+from olvido.storage import rows
 
 LANGUAGES = ("en", "es", "pt", "other")
+
+Embed = Callable[[Environment, Sequence[str]], Awaitable[Sequence[Vector | None] | Vectors | None]]
+"""Asks for one vector a text, None where there is none; None for all where the embedder gave nothing usable."""
+
+READ_AT_ONCE = 8
+"""As many texts of a known language are read for their words on the event loop: a thread would cost more."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Prepared:
     """A text made ready before the transaction, so that none is held open while an embedder works.
 
-    embedding: None when the embedder failed; the record is stored all the same and text recall finds it.
+    terms, identifiers, timed: what `olvido.domain` reads in the text: its words, what looks like an order number, and
+    whether it tells a time. embedding: None when the embedder failed; text recall finds the record all the same.
     """
 
-    text: str
     language: str
+    terms: Terms
+    identifiers: str
+    timed: bool
     embedder: str | None
     embedding: Vector | None
 
@@ -32,46 +45,96 @@ class Prepared:
         """Whether recall will find the record by meaning."""
         return IndexState.TEXT_ONLY if self.embedding is None else IndexState.INDEXED
 
+    @property
+    def indexed_by(self) -> str | None:
+        """What made the words and the vector, as `lives.indexed_by` has it; None if there is no vector."""
+        return None if self.embedder is None else indexed_by(self.embedder)
+
     def columns(self) -> dict[str, object]:
-        """What the statements that store a record take for its index entry."""
+        """What the statements that store one record take for its index entry."""
         return {
-            "content": self.text,
-            "language": self.language,
+            **self.values(),
+            "lexer": LEXER,
+            "words": self.words(),
             "embedder": self.embedder,
             "embedding": self.embedding,
+            "indexed_by": self.indexed_by,
         }
 
+    def values(self) -> dict[str, object]:
+        """The part of `columns` that is JSON."""
+        return {
+            "language": self.language,
+            "word_count": self.terms.length,
+            "identifiers": self.identifiers,
+            "timed": self.timed,
+        }
 
-async def prepare(environment: Environment, text: str, *, language: str | None = None) -> Prepared:
+    def words(self) -> object:
+        """How often the text has each word, as a statement parameter."""
+        return rows.sparse(self.terms.frequencies)
+
+
+def indexed_by(embedder: str) -> str:
+    """The name under which entries count as made by this embedder and by the words of this version."""
+    return f"{LEXER} {embedder}"
+
+
+async def prepare(
+    environment: Environment, text: str, *, language: str | None = None, case_id: str | None = None
+) -> Prepared:
     """Detect the language if it is not given, and embed. Raises InvalidValue for an unknown language."""
-    return (await prepare_many(environment, [text], [language]))[0]
+    return (await prepare_many(environment, [text], [language], [case_id]))[0]
 
 
 async def prepare_many(
-    environment: Environment, texts: Sequence[str], languages: Sequence[str | None]
+    environment: Environment,
+    texts: Sequence[str],
+    languages: Sequence[str | None],
+    case_ids: Sequence[str | None] | None = None,
+    *,
+    embed: Embed = passage_vectors,
 ) -> list[Prepared]:
-    """`prepare` for each of `texts`, with the language of the same place in `languages`; embedded in one call."""
+    """`prepare` for each of `texts`, with the language and the case of the same place; embedded in one call."""
     if any(language not in LANGUAGES for language in languages if language is not None):
         raise InvalidValue(f"language must be one of {', '.join(LANGUAGES)}, or None to have it detected.")
-    known = languages
-    if None in languages:
-        # Off the event loop: the first call loads a model, which takes about a second.
-        known = await asyncio.to_thread(_detect, environment, texts, languages)
-    vectors = await passage_vectors(environment, texts)
-    if vectors is None:
-        return [_worded(text, str(language)) for text, language in zip(texts, known, strict=True)]
+    if None in languages or len(texts) > READ_AT_ONCE:
+        # Off the event loop: the first call loads a model, which takes about a second, and many texts take a while.
+        read = await asyncio.to_thread(_read, environment, texts, languages, case_ids)
+    else:
+        read = _read(environment, texts, languages, case_ids)
+    vectors = await embed(environment, texts)
     return [
-        Prepared(text=text, language=str(language), embedder=environment.embedder.id, embedding=vector)
-        for text, language, vector in zip(texts, known, vectors, strict=True)
+        Prepared(
+            language=language,
+            terms=words,
+            identifiers=found,
+            timed=timed,
+            embedder=None if vector is None else environment.embedder.id,
+            embedding=vector,
+        )
+        for (language, words, found, timed), vector in zip(
+            read, [None] * len(texts) if vectors is None else vectors, strict=True
+        )
     ]
 
 
-def _worded(text: str, language: str) -> Prepared:
-    return Prepared(text=text, language=language, embedder=None, embedding=None)
-
-
-def _detect(environment: Environment, texts: Sequence[str], languages: Sequence[str | None]) -> list[str]:
-    return [
+def _read(
+    environment: Environment,
+    texts: Sequence[str],
+    languages: Sequence[str | None],
+    case_ids: Sequence[str | None] | None,
+) -> list[tuple[str, Terms, str, bool]]:
+    known = [
         environment.detector.detect(text) if language is None else language
         for text, language in zip(texts, languages, strict=True)
     ]
+    return [
+        (language, terms(_with_case(text, case_id), language), identifiers(text, case_id), tells_time(text))
+        for text, language, case_id in zip(texts, known, case_ids or [None] * len(texts), strict=True)
+    ]
+
+
+def _with_case(text: str, case_id: str | None) -> str:
+    """The text with a case id that is too short to be looked for in parts ("at1"), so that it is found whole."""
+    return f"{text}\n{case_id}" if case_id is not None and len(case_id) < MIN_LENGTH else text

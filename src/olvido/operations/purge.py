@@ -43,36 +43,55 @@ class _Step:
 
 
 async def purge_expired(
-    environment: Environment, *, batch_size: int = 1000, progress: Callable[[int], None] | None = None
+    environment: Environment,
+    *,
+    batch_size: int = 1000,
+    limit: int | None = None,
+    progress: Callable[[int], None] | None = None,
 ) -> PurgeReport:
     """Purge every life that is due. Several processes may run this at once.
 
-    batch_size: most records of one kind in one transaction, 1 to 10,000. progress: called with the rows removed so
-    far. Raises InvalidInput, and UnsafeDatabase if the login is not a worker.
+    batch_size: most records of one kind in one transaction, 1 to 10,000. limit: end after the transaction in which so
+    many rows have been removed in all, 1 or more; None is when nothing is due. progress: called with the rows removed
+    so far. Raises InvalidInput, and UnsafeDatabase if the login is not a worker.
     """
     if type(batch_size) is not int or not 1 <= batch_size <= MAX_BATCH:
         raise InvalidInput(f"batch_size must be a whole number between 1 and {MAX_BATCH}.")
-    purge = _Purge(environment, batch_size, progress)
+    if limit is not None and (type(limit) is not int or limit < 1):
+        raise InvalidInput("limit must be a whole number, 1 or more, or None.")
+    purge = _Purge(environment, batch_size, limit, progress)
     purged_at = await purge.run()
     log.info("purged", extra={"action": "purge", "rows": purge.removed.total(), "lives": len(purge.lives)})
     return PurgeReport(
-        removed=dict(purge.removed), lives=len(purge.lives), left_locked=purge.left_locked, purged_at=purged_at
+        removed=dict(purge.removed),
+        lives=len(purge.lives),
+        left_locked=purge.left_locked,
+        purged_at=purged_at,
+        limit_reached=purge.is_at_limit,
     )
 
 
 class _Purge:
     """One purge on its way through the lives that are due."""
 
-    def __init__(self, environment: Environment, batch_size: int, progress: Callable[[int], None] | None) -> None:
+    def __init__(
+        self, environment: Environment, batch_size: int, limit: int | None, progress: Callable[[int], None] | None
+    ) -> None:
         self._environment = environment
         self._batch_size = batch_size
+        self._limit = limit
         self._progress = progress
         self.removed: Counter[str] = Counter()
         self.lives: set[_Life] = set()
         self.left_locked = False
 
+    @property
+    def is_at_limit(self) -> bool:
+        """Whether as much was removed as was to be."""
+        return self._limit is not None and self.removed.total() >= self._limit
+
     async def run(self) -> datetime:
-        """Purge all that is due, and return when the last look found nothing more."""
+        """Purge all that is due, or up to the limit, and return when it was last looked for."""
         busy: dict[_Life, None] = {}
         while True:
             now, waiting = await self._due(busy)
@@ -81,10 +100,14 @@ class _Purge:
             for life in waiting:
                 if not await self._drain(life, wait=False):
                     busy[life] = None
+                if self.is_at_limit:
+                    return now
         # Those that somebody held a moment ago: now in turn with the others, so that a busy life is purged as well.
         for life in busy:
             if not await self._drain(life, wait=True):
                 self.left_locked = True
+            if self.is_at_limit:
+                return now
         return now
 
     async def _due(self, busy: Collection[_Life]) -> tuple[datetime, list[_Life]]:
@@ -102,7 +125,7 @@ class _Purge:
                 self.lives.add(life)
                 if self._progress is not None:
                     self._progress(self.removed.total())
-            if not step.more:
+            if not step.more or self.is_at_limit:
                 return step.settled
 
 

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from functools import lru_cache
 from uuid import UUID
 
-from olvido.domain.eligibility import Eligibility, eligibility
-from olvido.domain.live_state import LiveTopic, match_topics, words
+from olvido.domain.eligibility import eligibility
+from olvido.domain.lineage import gather
+from olvido.domain.live_state import match_topics
 from olvido.domain.origin import OriginClass
 from olvido.domain.policy import Policy
-from olvido.domain.ranking import ScoreParts, Strength, parameters, require_query, strength_of
+from olvido.domain.ranking import Candidates, Ranked, Strength, strength_of
 from olvido.domain.recalled import Consult, Recall, RecallItem, consult_for, episode_label, preference_label, written
 from olvido.domain.records import Episode, Kind, Preference
-from olvido.errors import InvalidInput
-from olvido.operations.embedding import query_vectors
+from olvido.domain.words import LEXER, asked
 from olvido.operations.environment import Caller, Environment
-from olvido.ports import Vector
+from olvido.operations.search import Question, ask, scored
 from olvido.storage import rows
 from olvido.storage.database import Transaction
 from olvido.storage.queries import statements
@@ -28,22 +27,6 @@ MENTIONS_READ = 20
 """How many of the newest episodes with a word of a live state are looked at for when it was last mentioned."""
 
 _SQL = statements("recall")
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Question:
-    """A checked question, embedded before any transaction.
-
-    vector, centre: None when the embedder failed; then only words are compared.
-    """
-
-    text: str
-    language: str
-    choice: Eligibility
-    limit: int
-    topics: tuple[LiveTopic, ...]
-    vector: Vector | None
-    centre: Vector | None
 
 
 async def recall(
@@ -56,10 +39,12 @@ async def recall(
     kinds: Collection[Kind] | None = None,
     definition: str | None = None,
     case_id: str | None = None,
+    product: str | None = None,
     status: str | None = None,
     origin_class: OriginClass | None = None,
     since: datetime | None = None,
     until: datetime | None = None,
+    explain: bool = False,
 ) -> Recall:
     """What is known that bears on `query`: preferences, labelled history, and what to consult instead.
 
@@ -67,6 +52,7 @@ async def recall(
     limit: most episodes to return, 1 up to the policy's recall_items_max; None takes its recall_items.
     purpose: what it is for; None is the policy's default. Records kept for another purpose are not eligible.
     kinds: None is both. The other filters narrow the episodes; `since` is included, `until` is not.
+    explain: whether each item tells what its score is made of.
     Raises InvalidValue, InvalidInput, InvalidScope, InvalidTime, NotInPolicy, LiveState, TenantClosed.
     """
     choice = eligibility(
@@ -75,6 +61,7 @@ async def recall(
         kinds=kinds,
         definition=definition,
         case_id=case_id,
+        product=product,
         status=status,
         origin_class=origin_class,
         since=since,
@@ -82,45 +69,25 @@ async def recall(
     )
     question = await ask(environment, query, choice, limit=limit)
     async with environment.database.snapshot(caller.life) as transaction:
-        return await answer(environment, caller, transaction, question)
+        return await answer(environment, caller, transaction, question, explain=explain)
 
 
-async def ask(environment: Environment, query: str, choice: Eligibility, *, limit: int | None = None) -> Question:
-    """Check the question, then embed it. Raises InvalidValue, InvalidInput."""
-    policy = environment.policy
-    text = require_query(query, policy.limits.query_length)
-    size = policy.limits.recall_items if limit is None else limit
-    if type(size) is not int or not 1 <= size <= policy.limits.recall_items_max:
-        raise InvalidInput(f"limit must be a whole number between 1 and {policy.limits.recall_items_max}.")
-    vector, centre = await query_vectors(environment, text) or (None, None)
-    return Question(
-        text=text,
-        language=await asyncio.to_thread(environment.detector.detect, text),
-        choice=choice,
-        limit=size,
-        topics=match_topics(policy, text),
-        vector=vector,
-        centre=centre,
-    )
-
-
-async def answer(environment: Environment, caller: Caller, transaction: Transaction, question: Question) -> Recall:
+async def answer(
+    environment: Environment, caller: Caller, transaction: Transaction, question: Question, *, explain: bool = False
+) -> Recall:
     """Rank and read in a transaction that sees one instant of the database."""
     policy = environment.policy
-    ranked = await transaction.all(_SQL["rank"], **rank_parameters(environment, question))
-    first = ranked[0]
-    parts = {row["record_id"]: _parts(row) for row in ranked if row["record_id"] is not None}
-    ids = [row["record_id"] for row in ranked if row["kind"] == Kind.EPISODE]
-    preferences: list[RecallItem[Preference]] = []
-    if Kind.PREFERENCE in question.choice.kinds:
-        found = await transaction.all(_SQL["preferences"], purpose=question.choice.purpose)
-        preferences = [_preference(policy, rows.preference(row), parts) for row in found]
-        preferences.sort(key=lambda item: -item.score)
-    items: list[RecallItem[Episode]] = []
-    if ids:
-        found = await transaction.all(_SQL["episodes"], record_ids=ids, purpose=question.choice.purpose)
-        episodes = {row["record_id"]: rows.episode(row) for row in found}
-        items = [_episode(policy, episodes[chosen], parts[chosen]) for chosen in ids if chosen in episodes]
+    candidates, ranked = await scored(environment, transaction, question)
+    shown = _Shown(
+        policy=policy,
+        transaction=transaction,
+        question=question,
+        candidates=candidates,
+        ranked=ranked,
+        explain=explain,
+    )
+    preferences = await shown.preferences() if Kind.PREFERENCE in question.choice.kinds else ()
+    items = await shown.episodes()
     return Recall(
         scope=caller.life.scope,
         purpose=question.choice.purpose,
@@ -129,10 +96,81 @@ async def answer(environment: Environment, caller: Caller, transaction: Transact
         preferences=tuple(preferences),
         items=tuple(items),
         consult=await _consult(policy, transaction, question),
-        omitted=first["episodes"] - len(items),
+        omitted=ranked.total - sum(len(item.record_ids) for item in items),
         text_only=question.vector is None,
-        unembedded=first["bare"],
+        unindexed=ranked.unindexed,
     )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Shown:
+    """What ranking chose, to be read and labelled."""
+
+    policy: Policy
+    transaction: Transaction
+    question: Question
+    candidates: Candidates
+    ranked: Ranked
+    explain: bool
+
+    async def preferences(self) -> list[RecallItem[Preference]]:
+        """All current ones for the purpose; those that bear on the question first."""
+        purpose = self.question.choice.purpose
+        found = await self.transaction.all(_SQL["preferences"], purpose=purpose)
+        places = {self._id(place): int(place) for place in self.ranked.preferences}
+        items = [self._preference(rows.preference(row), places.get(row["record_id"])) for row in found]
+        return sorted(items, key=lambda item: -item.score)
+
+    async def episodes(self) -> list[RecallItem[Episode]]:
+        """The best ones, each thing that was said once."""
+        limit, best = self.question.limit, [int(place) for place in self.ranked.episodes]
+        read: list[RecallItem[Episode]] = []
+        items: list[RecallItem[Episode]] = []
+        taken = 0
+        while len(items) < limit and taken < len(best):
+            # Records that say the same are one item, which leaves room for others.
+            wanted = limit - len(items)
+            read += await self._read(best[taken : taken + wanted])
+            taken += wanted
+            items = gather(read, lambda episode: episode_text(self.policy, episode))
+        return items
+
+    async def _read(self, places: Sequence[int]) -> list[RecallItem[Episode]]:
+        found = await self.transaction.all(
+            _SQL["episodes"],
+            record_ids=[self._id(place) for place in places],
+            purpose=self.question.choice.purpose,
+        )
+        episodes = {row["record_id"]: rows.episode(row) for row in found}
+        known = ((episodes.get(self._id(place)), place) for place in places)
+        return [self._episode(episode, place) for episode, place in known if episode is not None]
+
+    def _id(self, place: int) -> UUID:
+        return UUID(bytes=self.candidates.record_id[place].tobytes())
+
+    def _preference(self, preference: Preference, place: int | None) -> RecallItem[Preference]:
+        label = preference_label(preference)
+        if place is None:
+            return RecallItem(record=preference, label=label, strength=Strength.WEAK, score=0.0)
+        return RecallItem(
+            record=preference,
+            label=label,
+            strength=strength_of(self.ranked.base(place), self.policy.ranking),
+            score=self.ranked.score(place),
+            parts=self.ranked.parts_of(place) if self.explain else None,
+        )
+
+    def _episode(self, episode: Episode, place: int) -> RecallItem[Episode]:
+        live = next(iter(match_topics(self.policy, episode_text(self.policy, episode))), None)
+        strength = strength_of(self.ranked.base(place), self.policy.ranking)
+        return RecallItem(
+            record=episode,
+            label=episode_label(episode, live, strength),
+            strength=strength,
+            score=self.ranked.score(place),
+            parts=self.ranked.parts_of(place) if self.explain else None,
+            live_topic=None if live is None else live.name,
+        )
 
 
 def episode_text(policy: Policy, episode: Episode) -> str:
@@ -143,57 +181,34 @@ def episode_text(policy: Policy, episode: Episode) -> str:
     return rule.text(episode.fields, episode.status)
 
 
-def rank_parameters(environment: Environment, question: Question) -> dict[str, object]:
-    """What the statement `rank` takes beside the scope."""
+def indexed_text(policy: Policy, episode: Episode) -> str:
+    """The same as it is indexed, with who said it where the policy makes that searchable."""
+    rule = policy.episodes.get(episode.definition)
+    if rule is None:
+        return episode_text(policy, episode)
+    return rule.indexed_text(episode.fields, episode.status, episode.origin.actor)
+
+
+@lru_cache(maxsize=256)
+def _spoken(policy: Policy, topic: str) -> dict[int, float]:
+    """The words of a live state in all languages, as records have them."""
+    terms = policy.live_state[topic].topics
     return {
-        "query": question.text,
-        "language": question.language,
-        "size": question.limit,
-        "embedder": None if question.vector is None else environment.embedder.id,
-        "dimensions": environment.embedder.dimensions,
-        "vector": question.vector,
-        "centre": question.centre,
-        **question.choice.parameters(),
-        **parameters(environment.policy.ranking),
+        key: 1.0 for language in terms for term in terms[language] for keys in asked(term, language) for key in keys
     }
 
 
 async def _consult(policy: Policy, transaction: Transaction, question: Question) -> tuple[Consult, ...]:
     answers = []
     for topic in question.topics:
-        terms = policy.live_state[topic.name].topics.values()
-        spoken = sorted({word for listed in terms for term in listed for word in words(term)})
         found = await transaction.all(
-            _SQL["mentioning"], words=spoken, purpose=question.choice.purpose, size=MENTIONS_READ
+            _SQL["mentioning"],
+            lexer=LEXER,
+            words=rows.sparse(_spoken(policy, topic.name)),
+            purpose=question.choice.purpose,
+            size=MENTIONS_READ,
         )
         seen = (rows.episode(row) for row in found)
         last = next((past for past in seen if topic in match_topics(policy, episode_text(policy, past))), None)
         answers.append(consult_for(topic, None if last is None else last.occurred_at))
     return tuple(answers)
-
-
-def _preference(policy: Policy, preference: Preference, parts: Mapping[UUID, ScoreParts]) -> RecallItem[Preference]:
-    scored = parts.get(preference.record_id)
-    return RecallItem(
-        record=preference,
-        label=preference_label(preference),
-        strength=Strength.WEAK if scored is None else strength_of(scored, policy.ranking),
-        parts=scored,
-    )
-
-
-def _episode(policy: Policy, episode: Episode, parts: ScoreParts) -> RecallItem[Episode]:
-    live = next(iter(match_topics(policy, episode_text(policy, episode))), None)
-    strength = strength_of(parts, policy.ranking)
-    return RecallItem(
-        record=episode,
-        label=episode_label(episode, live, strength),
-        strength=strength,
-        parts=parts,
-        live_topic=None if live is None else live.name,
-    )
-
-
-def _parts(row: Mapping[str, Any]) -> ScoreParts:
-    names = ("lex", "sem", "base", "recency", "reliability", "score")
-    return ScoreParts(**{name: row[name] for name in names})

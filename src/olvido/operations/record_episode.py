@@ -12,7 +12,8 @@ from olvido.domain.instants import KEEP, KeepType, is_expired, require_utc
 from olvido.domain.lifecycle import require_past
 from olvido.domain.origin import Origin
 from olvido.domain.policy import EpisodeRule, Policy, expiry
-from olvido.domain.records import Episode, Fields, NewEpisode, Written
+from olvido.domain.question import speaker
+from olvido.domain.records import PRODUCT, Episode, Fields, NewEpisode, Written
 from olvido.errors import Conflict, EventConflict, InvalidValue
 from olvido.operations.admission import mask_fields, refuse_credential, require_accepted
 from olvido.operations.environment import Caller, Environment
@@ -94,7 +95,7 @@ async def record_episode(
         ),
     )
     await environment.database.pin(caller.life)
-    prepared = await prepare(environment, report.text, language=report.language)
+    prepared = await prepare(environment, report.text, language=report.language, case_id=report.case_id)
     async with environment.database.write(caller.life, inserting=True) as transaction:
         episode, changed = await store(environment, transaction, report, prepared)
     return report.written(episode, prepared, changed=changed)
@@ -131,7 +132,7 @@ def admit_report(policy: Policy, source: Origin, new: NewEpisode) -> Report:
         occurred_at=source.at if new.occurred_at is None else require_utc(new.occurred_at, "occurred_at"),
         expires_at=new.expires_at,
         origin=source,
-        text=text,
+        text=rule.indexed_text(kept, new.status, source.actor),
         language=new.language,
         dropped=admitted.dropped,
         masked=masked,
@@ -159,7 +160,7 @@ async def store(
         if row is not None:
             existing = rows.episode(row)
             if not is_expired(existing.expires_at, now):
-                return _same_body(existing, report), False
+                return same_body(existing, report), False
             await remove_episodes(transaction, [existing.record_id])
             await transaction.audit("purge", "episode", policy_version=version, record_id=existing.record_id)
     raise Conflict("Other writers record and forget this event at the same moment. Read it again and decide.")
@@ -175,17 +176,19 @@ def row_of(report: Report, prepared: Prepared, now: datetime) -> dict[str, objec
         "case_id": report.case_id,
         "status": report.status,
         "fields": dict(report.fields),
-        "language": prepared.language,
         "purpose": report.rule.purpose,
         "untrusted": report.rule.untrusted,
         "occurred_at": require_past(report.occurred_at or now, now, "occurred_at"),
         "expires_at": expiry(report.rule.retention, now, report.expires_at),
-        "content": prepared.text,
+        "product": None if (product := report.fields.get(PRODUCT)) is None else str(product),
+        "speaker": speaker(report.origin.actor),
+        **prepared.values(),
         **rows.origin_columns(report.origin),
     }
 
 
-def _same_body(existing: Episode, report: Report) -> Episode:
+def same_body(existing: Episode, report: Report) -> Episode:
+    """The stored episode of the event that is reported again. Raises EventConflict if it has another body."""
     same = (
         existing.case_id == report.case_id
         and existing.status == report.status

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from olvido.domain.records import Episode, NewEpisode, Written
-from olvido.errors import InvalidInput, OlvidoError
+from olvido.domain.words import LEXER
+from olvido.errors import Conflict, InvalidInput, InvalidTime, OlvidoError
 from olvido.operations.environment import Caller, Environment
 from olvido.operations.indexing import Prepared, prepare_many
-from olvido.operations.record_episode import Report, admit, row_of, store
+from olvido.operations.record_episode import Report, admit, row_of, same_body, store
 from olvido.storage import rows
 from olvido.storage.database import Transaction
 from olvido.storage.queries import statements
@@ -37,26 +38,72 @@ async def record_episodes(
     reports = await asyncio.to_thread(_admit, environment, caller, episodes)
     await environment.database.pin(caller.life)
     prepared = await prepare_many(
-        environment, [report.text for report in reports], [report.language for report in reports]
+        environment,
+        [report.text for report in reports],
+        [report.language for report in reports],
+        [report.case_id for report in reports],
     )
     async with environment.database.write(caller.life, inserting=True) as transaction:
-        columns = []
-        for place, (report, ready) in enumerate(zip(reports, prepared, strict=True)):
-            with _At(place):
-                columns.append(row_of(report, ready, transaction.now))
-        stored = await insert_many(environment, transaction, columns, prepared)
         written = []
-        for place, (report, ready) in enumerate(zip(reports, prepared, strict=True)):
-            episode = stored.get(report.record_id)
-            changed = episode is not None
-            if episode is None:
+        for place, answer in enumerate(await store_many(environment, transaction, reports, prepared)):
+            if isinstance(answer, OlvidoError):
                 with _At(place):
-                    episode, changed = await store(environment, transaction, report, ready)
-            written.append(report.written(episode, ready, changed=changed))
+                    raise answer
+            episode, changed = answer
+            written.append(reports[place].written(episode, prepared[place], changed=changed))
     return tuple(written)
 
 
-async def insert_many(
+async def store_many(
+    environment: Environment, transaction: Transaction, reports: Sequence[Report], prepared: Sequence[Prepared]
+) -> list[tuple[Episode, bool] | OlvidoError]:
+    """Store episodes and say of each, in their order, what `record_episode.store` would answer or raise.
+
+    The transaction can go on after an error. Those of the others that are new are stored in one statement.
+    """
+    answers: list[tuple[Episode, bool] | OlvidoError | None] = [None] * len(reports)
+    places = []
+    columns = []
+    for place, (report, ready) in enumerate(zip(reports, prepared, strict=True)):
+        try:
+            columns.append(row_of(report, ready, transaction.now))
+            places.append(place)
+        except InvalidTime as error:
+            answers[place] = error
+    stored = await _insert(environment, transaction, columns, [prepared[place] for place in places]) if columns else {}
+    known = [place for place in places if reports[place].record_id not in stored]
+    there = await _stored_events(transaction, [reports[place] for place in known])
+    for place in places:
+        report = reports[place]
+        episode = stored.get(report.record_id)
+        if episode is not None:
+            answers[place] = episode, True
+            continue
+        try:
+            existing = there.get((report.rule.definition, report.event_id))
+            if existing is not None:
+                answers[place] = same_body(existing, report), False
+            else:
+                answers[place] = await store(environment, transaction, report, prepared[place])
+        except Conflict as error:
+            answers[place] = error
+    return [answer for answer in answers if answer is not None]
+
+
+async def _stored_events(transaction: Transaction, reports: Sequence[Report]) -> dict[tuple[str, str], Episode]:
+    """The live episodes of the events that `reports` are about, which stay until the transaction ends."""
+    if not reports:
+        return {}
+    await transaction.reorganise()
+    found = await transaction.all(
+        _SQL["by_events"],
+        definitions=[report.rule.definition for report in reports],
+        event_ids=[report.event_id for report in reports],
+    )
+    return {(row["definition"], row["event_id"]): rows.episode(row) for row in found}
+
+
+async def _insert(
     environment: Environment,
     transaction: Transaction,
     columns: Sequence[Mapping[str, object]],
@@ -69,8 +116,11 @@ async def insert_many(
     found = await transaction.all(
         _SQL["record_many"],
         records=rows.json_rows(columns),
+        lexer=LEXER,
+        words=[ready.words() for ready in prepared],
         embeddings=[ready.embedding for ready in prepared],
         embedder=next((ready.embedder for ready in prepared if ready.embedder is not None), None),
+        indexed_by=None if any(ready.embedder is None for ready in prepared) else prepared[0].indexed_by,
         policy_version=environment.policy.version,
     )
     return {row["record_id"]: rows.episode(row) for row in found}

@@ -7,13 +7,13 @@ from datetime import datetime
 from uuid import UUID
 
 from olvido.domain.identifiers import record_uuid
-from olvido.domain.records import Change, Preference, PreferenceVersion
+from olvido.domain.records import Change, NewPreference, Preference, PreferenceVersion
 from olvido.domain.report import Chain, ForgetReport
 from olvido.errors import Conflict, NotFound, Unavailable
 from olvido.operations.environment import Caller, Environment
 from olvido.operations.forget import Erasure, report
 from olvido.operations.indexing import prepare
-from olvido.operations.state_preference import admit_value
+from olvido.operations.state_preference import admit_statement
 from olvido.storage import rows
 from olvido.storage.database import Transaction
 from olvido.storage.queries import statements
@@ -38,7 +38,7 @@ async def reopen_previous(
     async with database.existing(caller.life, lock=True) as transaction:
         now = transaction.now
         seen, previous = await _chain(transaction, wanted)
-    admit_value(environment.policy, previous.origin, previous.key, previous.value)
+    admit_statement(environment.policy, previous.origin, NewPreference(key=previous.key, value=previous.value))
     if dry_run:
         return report(environment, _erasure(wanted, now, dry_run=True))
     prepared = await prepare(environment, f"{previous.key}: {previous.value}", language="other")

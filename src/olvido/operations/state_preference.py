@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
@@ -10,18 +11,36 @@ from olvido.domain.instants import KEEP, KeepType
 from olvido.domain.lifecycle import Decision, Statement, Verdict, judge, require_past
 from olvido.domain.origin import Origin
 from olvido.domain.policy import Policy, PreferenceRule, expiry
-from olvido.domain.records import Change, JsonScalar, Preference, Written
+from olvido.domain.records import Change, JsonScalar, NewPreference, Preference, Written
 from olvido.errors import Conflict
 from olvido.operations.admission import refuse_secret, require_accepted
 from olvido.operations.environment import Caller, Environment
 from olvido.operations.indexing import Prepared, prepare
 from olvido.storage import rows
-from olvido.storage.database import Transaction
+from olvido.storage.database import Entering, Transaction
 from olvido.storage.queries import statements
 from olvido.storage.record_ids import new_record_id
 from olvido.storage.removal import remove_preferences
 
+PREFERENCE_LANGUAGE = "other"
+"""Of the text by which a preference is found: a key and a value are no sentence of any language."""
+
 _SQL = statements("preferences")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Stated:
+    """A value that passed admission. value: as it is to be stored. expires_at: as it was given."""
+
+    rule: PreferenceRule
+    value: JsonScalar
+    origin: Origin
+    expires_at: datetime | KeepType | None
+
+    @property
+    def text(self) -> str:
+        """What is indexed of it."""
+        return f"{self.rule.key}: {self.value}"
 
 
 async def state_preference(
@@ -45,27 +64,43 @@ async def state_preference(
     """
     if expected_version is not None:
         require_count(expected_version, "expected_version")
-    environment.policy.preference(key)  # refused as not in the policy, whatever else is missing
-    source = caller.origin(origin)
-    rule, checked = admit_value(environment.policy, source, key, value)
+    stated = admit(environment, caller, NewPreference(key=key, value=value, origin=origin, expires_at=expires_at))
     await environment.database.pin(caller.life)
-    prepared = await prepare(environment, f"{rule.key}: {checked}", language="other")
-    async with environment.database.write(caller.life, inserting=True) as transaction:
-        stating = _Stating(environment, rule, source, prepared, transaction)
-        return await stating.apply(checked, change=change, expires_at=expires_at, expected_version=expected_version)
+    prepared = await prepare(environment, stated.text, language=PREFERENCE_LANGUAGE)
+    entering = Entering(statement=_SQL["enter"], parameters={"key": stated.rule.key})
+    async with environment.database.write(caller.life, entering=entering) as transaction:
+        head = transaction.entered
+        stating = _Stating(environment, stated, prepared, transaction)
+        return await stating.apply(
+            None if head["record_id"] is None else head, change=change, expected_version=expected_version
+        )
 
 
-def admit_value(policy: Policy, source: Origin, key: str, value: object) -> tuple[PreferenceRule, JsonScalar]:
-    """The rule for `key` and the value as it is to be stored; nothing is read or written.
+def admit(environment: Environment, caller: Caller, new: NewPreference) -> Stated:
+    """What the rules let through; nothing is read or written. Raises as `state_preference` does."""
+    environment.policy.preference(new.key)  # refused as not in the policy, whatever else is missing
+    return admit_statement(environment.policy, caller.origin(new.origin), new)
 
-    source: an origin whose class is known to be granted. Raises NotInPolicy, LiveState, InvalidValue,
-    OriginNotAccepted, SecretRefused.
-    """
-    rule = policy.preference(key)
-    checked = rule.check(value)
+
+def admit_statement(policy: Policy, source: Origin, new: NewPreference) -> Stated:
+    """The same for an origin whose class is known to be granted."""
+    rule = policy.preference(new.key)
+    value = rule.check(new.value)
     require_accepted(rule, source, f"preference {rule.key}")
-    refuse_secret(checked, f"preference {rule.key}")
-    return rule, checked
+    refuse_secret(value, f"preference {rule.key}")
+    return Stated(rule=rule, value=value, origin=source, expires_at=new.expires_at)
+
+
+async def store_statement(
+    environment: Environment, transaction: Transaction, stated: Stated, prepared: Prepared
+) -> Written[Preference]:
+    """Make the value current in the caller's transaction, unless a stronger or newer statement stands.
+
+    Raises InvalidTime, WeakerOrigin, OlderStatement, Conflict; the transaction can go on then.
+    """
+    head = await transaction.one(_SQL["head_for_update"], key=stated.rule.key)
+    stating = _Stating(environment, stated, prepared, transaction)
+    return await stating.apply(head, change=Change.SET)
 
 
 class _Stating:
@@ -74,50 +109,47 @@ class _Stating:
     def __init__(
         self,
         environment: Environment,
-        rule: PreferenceRule,
-        origin: Origin,
+        stated: Stated,
         prepared: Prepared,
         transaction: Transaction,
     ) -> None:
         self._environment = environment
-        self._rule = rule
-        self._origin = origin
+        self._rule = stated.rule
+        self._value = stated.value
+        self._origin = stated.origin
+        self._expires_at = stated.expires_at
         self._prepared = prepared
         self._transaction = transaction
 
     async def apply(
-        self,
-        value: JsonScalar,
-        *,
-        change: Change,
-        expires_at: datetime | KeepType | None,
-        expected_version: int | None,
+        self, head: rows.Row | None, *, change: Change, expected_version: int | None = None
     ) -> Written[Preference]:
-        """Judge the statement against the locked current value and store what follows from it."""
+        """Judge the statement against the locked current value and store what follows from it. head: that value."""
         now = self._transaction.now
         said_at = require_past(self._origin.at or now, now, "origin at")
-        given = expiry(self._rule.retention, now, expires_at)
+        keeps = self._expires_at is KEEP
+        given = expiry(self._rule.retention, now, self._expires_at)
         # Two rounds: only a concurrent first write can put a row where this transaction saw none.
         for _ in range(2):
-            head = await self._transaction.one(_SQL["head_for_update"], key=self._rule.key)
             if head is not None and head["expires_at"] is not None and head["expires_at"] <= now:
                 await remove_preferences(self._transaction, [head["record_id"]])
                 await self._audit("purge", head["record_id"])
                 head = None
             current = None if head is None else rows.preference(head)
             statement = Statement(
-                value=value,
+                value=self._value,
                 change=change,
                 origin=self._origin,
                 said_at=said_at,
-                expires_at=current.expires_at if current is not None and expires_at is KEEP else given,
-                keeps_expiry=expires_at is KEEP,
+                expires_at=current.expires_at if current is not None and keeps else given,
+                keeps_expiry=keeps,
                 expected_version=expected_version,
             )
             decision = judge(current, statement, corrected=await self._is_corrected(current, said_at))
             written = await self._store(decision, current, statement)
             if written is not None:
                 return written
+            head = await self._transaction.one(_SQL["head_for_update"], key=self._rule.key)
         raise Conflict("Other writers set this preference at the same moment. Read it again and decide.")
 
     async def _is_corrected(self, current: Preference | None, said_at: datetime) -> bool:

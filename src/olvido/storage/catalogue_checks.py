@@ -23,11 +23,6 @@ _STRANGERS = {
         "The relation {relation} belongs to {name}, who may switch its row security off.",
         "Give it back: ALTER TABLE olvido.{relation} OWNER TO olvido_owner.",
     ),
-    "trigger": (
-        Severity.ERROR,
-        "The trigger {name} on {relation} may copy what is stored to where no forget looks.",
-        "Drop it.",
-    ),
     "statistics": (
         Severity.ERROR,
         "The statistics {name} on {relation} keep values of rows that are removed.",

@@ -6,28 +6,26 @@ Nothing about a tenant lives on a connection: the setting ends with the transact
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext, suppress
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 import psycopg
-from pgvector.psycopg import register_vector_async
-from psycopg.rows import DictRow, dict_row
+from numpy.typing import NDArray
+from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
-from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from olvido.domain.scope import Scope
 from olvido.errors import DatabaseUnavailable, SubjectForgotten, TenantClosed, UnsafeDatabase
 from olvido.ports import Clock
+from olvido.storage.arrays import array
+from olvido.storage.connections import NOTHING, Connection, Pool, borrow, first
 from olvido.storage.queries import Statement, statements
 from olvido.storage.record_ids import new_record_id
 from olvido.storage.translation import FORGOTTEN, translated
-
-_Connection = psycopg.AsyncConnection[DictRow]
-_Pool = AsyncConnectionPool[_Connection]
 
 _SQL = statements("scope")
 
@@ -46,6 +44,21 @@ class Life:
     key: UUID | None = None
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Entering:
+    """A statement that enters a scope to write as `scope.enter_to_insert` does, and reads more in the same answer.
+
+    parameters: what it takes beside those of that one, `tenant`, `external` and `subject` (the pinned life or NULL).
+    """
+
+    statement: Statement
+    parameters: Mapping[str, object] = field(default_factory=dict)
+
+
+_AS_USUAL = Entering(statement=_SQL["enter"])
+_TO_INSERT = Entering(statement=_SQL["enter_to_insert"])
+
+
 @dataclass(kw_only=True, slots=True)
 class Transaction:
     """An open transaction inside one scope.
@@ -53,17 +66,21 @@ class Transaction:
     now: the instant of this transaction (UTC), passed to every statement as `%(now)s`.
     key: the life that was entered; None when nothing of this subject is stored (or no more).
     over: the life that the handle knew is over.
+    entered: what the statement that entered the scope answered.
     inserting: plans may be generic, so what reads a partitioned relation is planned anew by not being prepared.
     ended: it committed or rolled back, and whatever still uses it is refused.
+    clock: where `now` is from; None is the database's clock.
     """
 
-    connection: _Connection
+    connection: Connection
     tenant: str
     key: UUID | None
     now: datetime
+    entered: DictRow
     over: bool = False
     inserting: bool = False
     ended: bool = False
+    clock: Clock | None = None
     _scope: dict[str, object] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -79,10 +96,31 @@ class Transaction:
         cursor = await self._execute(statement, parameters)
         return await cursor.fetchone()
 
+    async def arrays(
+        self, statement: Statement, types: Mapping[str, str], **parameters: object
+    ) -> dict[str, NDArray[Any]]:
+        """The one row of `statement`, whose columns are arrays, by column. types: numpy types of their elements."""
+        cursor = await self._execute(statement, parameters, binary=True)
+        answered = cursor.pgresult
+        if answered is None or answered.ntuples != 1:
+            raise DatabaseUnavailable(NOTHING)
+        names = [column.name for column in cursor.description or ()]
+        return {name: array(answered.get_value(0, names.index(name)), types[name]) for name in types}
+
     async def run(self, statement: Statement, **parameters: object) -> int:
         """Run `statement` and return how many rows it changed."""
         cursor = await self._execute(statement, parameters)
         return cursor.rowcount
+
+    async def queue(self, statement: Statement) -> None:
+        """Wait for a turn, and be at the instant at which it came: whatever was waited for is earlier.
+
+        statement: answers when that was, by the database's clock, as `at`.
+        """
+        row = await self.one(statement)
+        if row is not None:
+            self.now = row["at"] if self.clock is None else self.clock.now()
+            self._scope["now"] = self.now
 
     async def reorganise(self) -> None:
         """Be the only one that rewrites derived records of this life, before touching rows that others may hold.
@@ -92,11 +130,15 @@ class Transaction:
         """
         await self.one(_SQL["reorganise"])
 
-    async def _execute(self, statement: Statement, parameters: Mapping[str, object]) -> psycopg.AsyncCursor[DictRow]:
+    async def _execute(
+        self, statement: Statement, parameters: Mapping[str, object], *, binary: bool = False
+    ) -> psycopg.AsyncCursor[DictRow]:
         if self.ended:
             raise DatabaseUnavailable("This transaction has ended. Begin another one.")
         prepare = False if self.inserting and statement.reads_leaves else None
-        return await self.connection.execute(statement.text, {**parameters, **self._scope}, prepare=prepare)
+        return await self.connection.execute(
+            statement.text, {**parameters, **self._scope}, prepare=prepare, binary=binary
+        )
 
     async def touch_due(self, due_at: datetime | None) -> None:
         """Note that something of this life expires at `due_at` (None: never)."""
@@ -133,8 +175,8 @@ class Database:
 
     def __init__(
         self,
-        requests: _Pool,
-        workers: _Pool | None,
+        requests: Pool,
+        workers: Pool | None,
         *,
         clock: Clock | None = None,
     ) -> None:
@@ -172,16 +214,21 @@ class Database:
                 yield transaction
 
     @asynccontextmanager
-    async def write(self, life: Life, *, inserting: bool = False) -> AsyncIterator[Transaction]:
+    async def write(
+        self, life: Life, *, inserting: bool = False, entering: Entering | None = None
+    ) -> AsyncIterator[Transaction]:
         """A transaction that writes one scope, beginning a life if there is none.
 
+        entering: what it enters with, for inserts then; its answer is `entered` of the transaction.
         inserting: inserts are most of it, and nothing is deleted from `subjects` or `sessions`, nor inserted into
         `summary_sources`: those make the database look in partitioned relations, with plans of its own.
         The life is held until the end, so that a forget waits for this transaction and removes what it wrote.
         Raises SubjectForgotten if the life of this handle is over, and TenantClosed.
         """
+        if entering is None and inserting:
+            entering = _TO_INSERT
         async with translated():
-            async with self._entering(life, lock=True, inserting=inserting) as (connection, seen):
+            async with self._entering(life, lock=True, entering=entering) as (connection, seen):
                 entered = seen
                 if entered["over"]:
                     raise SubjectForgotten(FORGOTTEN)
@@ -196,12 +243,12 @@ class Database:
                             "now": self._now(entered),
                         },
                     )
-                    entered = await self._enter(connection, life, lock=True, inserting=inserting)
+                    entered = await self._enter(connection, life, lock=True, entering=entering)
                     if entered["subject_key"] is None:
                         # Another caller began this life and a forget ended it, both since the line above.
                         raise SubjectForgotten(FORGOTTEN)
                 with _lent(self._transaction(connection, life, entered, pin=not begins)) as transaction:
-                    transaction.inserting = inserting
+                    transaction.inserting = entering is not None
                     yield transaction
             # A life that begins here exists from the commit on: pinned earlier, a refused first write would leave a
             # handle of a life that never was, and other calls through this handle would take it for one that is over.
@@ -241,33 +288,49 @@ class Database:
             with _lent(self._by_key(connection, tenant, None, entered)) as transaction:
                 yield transaction
 
-    def _worker_pool(self) -> _Pool:
+    def _worker_pool(self) -> Pool:
         if self._workers is None:
             raise UnsafeDatabase(NO_WORKER)
         return self._workers
 
     def _entering(
-        self, life: Life, *, lock: bool = False, inserting: bool = False, snapshot: bool = False
-    ) -> AbstractAsyncContextManager[tuple[_Connection, DictRow]]:
-        async def enter(connection: _Connection) -> DictRow:
-            return await self._enter(connection, life, lock=lock, inserting=inserting)
+        self, life: Life, *, lock: bool = False, entering: Entering | None = None, snapshot: bool = False
+    ) -> AbstractAsyncContextManager[tuple[Connection, DictRow]]:
+        async def enter(connection: Connection) -> DictRow:
+            return await self._enter(connection, life, lock=lock, entering=entering)
 
-        return _entered(self._requests, enter, snapshot=snapshot)
+        return borrow(self._requests, enter, snapshot=snapshot)
 
-    def _by_key(self, connection: _Connection, tenant: str, key: UUID | None, entered: DictRow) -> Transaction:
-        return Transaction(connection=connection, tenant=tenant, key=key, now=self._now(entered))
-
-    async def _enter(self, connection: _Connection, life: Life, *, lock: bool, inserting: bool = False) -> DictRow:
-        cursor = await connection.execute(
-            _SQL["enter_to_insert" if inserting else "enter"].text,
-            {"tenant": life.scope.tenant, "external": life.scope.subject, "pinned": life.key, "lock": lock},
+    def _by_key(self, connection: Connection, tenant: str, key: UUID | None, entered: DictRow) -> Transaction:
+        return Transaction(
+            connection=connection,
+            tenant=tenant,
+            key=key,
+            now=self._now(entered),
+            entered=entered,
+            clock=self._clock,
         )
-        entered = await _first(cursor)
+
+    async def _enter(
+        self, connection: Connection, life: Life, *, lock: bool, entering: Entering | None = None
+    ) -> DictRow:
+        entering = entering or _AS_USUAL
+        cursor = await connection.execute(
+            entering.statement.text,
+            {
+                **entering.parameters,
+                "tenant": life.scope.tenant,
+                "external": life.scope.subject,
+                "subject": life.key,
+                "lock": lock,
+            },
+        )
+        entered = await first(cursor)
         if entered["closed"]:
             raise TenantClosed(CLOSED)
         return entered
 
-    def _transaction(self, connection: _Connection, life: Life, entered: DictRow, *, pin: bool = True) -> Transaction:
+    def _transaction(self, connection: Connection, life: Life, entered: DictRow, *, pin: bool = True) -> Transaction:
         if pin:
             _pin(life, entered)
         return Transaction(
@@ -275,7 +338,9 @@ class Database:
             tenant=life.scope.tenant,
             key=entered["subject_key"],
             now=self._now(entered),
+            entered=entered,
             over=entered["over"],
+            clock=self._clock,
         )
 
     def _now(self, entered: DictRow) -> datetime:
@@ -298,99 +363,12 @@ def _lent(transaction: Transaction) -> Iterator[Transaction]:
 
 
 def _entering_life(
-    pool: _Pool, tenant: str, key: UUID | None, *, external: str | None = None, lock: bool = False
-) -> AbstractAsyncContextManager[tuple[_Connection, DictRow]]:
-    async def enter(connection: _Connection) -> DictRow:
+    pool: Pool, tenant: str, key: UUID | None, *, external: str | None = None, lock: bool = False
+) -> AbstractAsyncContextManager[tuple[Connection, DictRow]]:
+    async def enter(connection: Connection) -> DictRow:
         cursor = await connection.execute(
             _SQL["enter_life"].text, {"tenant": tenant, "external": external, "pinned": key, "lock": lock}
         )
-        return await _first(cursor)
+        return await first(cursor)
 
-    return _entered(pool, enter)
-
-
-@asynccontextmanager
-async def _entered(
-    pool: _Pool, enter: Callable[[_Connection], Awaitable[DictRow]], *, snapshot: bool = False
-) -> AsyncIterator[tuple[_Connection, DictRow]]:
-    """A connection in a transaction that has entered its scope, and what entering answered.
-
-    Entering is the check of the connection as well: it is the first thing sent and it changes nothing, so where the
-    connection turns out to have died in the pool, another one takes its place and nothing is done twice.
-    """
-    for others in reversed(range(pool.max_size + 1)):
-        async with pool.connection() as connection, _one_instant(connection) if snapshot else nullcontext():
-            try:
-                entered = await enter(connection)
-            except psycopg.OperationalError:
-                if connection.closed and others:
-                    continue
-                raise
-            yield connection, entered
-            return
-
-
-@asynccontextmanager
-async def _one_instant(connection: _Connection) -> AsyncIterator[None]:
-    """Let all statements of a transaction that only reads see the same instant of the database."""
-    await connection.set_isolation_level(psycopg.IsolationLevel.REPEATABLE_READ)
-    try:
-        yield
-        if not connection.closed:
-            # Not rolled back: psycopg would forget what it has prepared on this connection.
-            await connection.commit()
-    except BaseException:
-        if not connection.closed:
-            await connection.rollback()
-        raise
-    finally:
-        if not connection.closed:
-            await connection.set_isolation_level(None)
-
-
-async def _first(cursor: psycopg.AsyncCursor[DictRow]) -> DictRow:
-    row = await cursor.fetchone()
-    if row is None:
-        raise DatabaseUnavailable("The database answered nothing where one row is certain. Try again.")
-    return row
-
-
-async def open_pool(url: str, *, size: int, wait_seconds: float, name: str, idle: int = 1) -> _Pool:
-    """A pool of connections that know pgvector's types. Entering a scope checks them.
-
-    size: most connections at once. idle: how many are kept open when nobody asks. wait_seconds: how long to wait for
-    one. Raises DatabaseUnavailable.
-    """
-
-    async def configure(connection: psycopg.AsyncConnection[Any]) -> None:
-        # A database without the extension is let in here: start-up then says what is missing, at once.
-        with suppress(psycopg.ProgrammingError):
-            await register_vector_async(connection)
-        await connection.execute(_SQL["settle"].text)
-        await connection.commit()
-
-    pool: _Pool = AsyncConnectionPool(
-        url,
-        connection_class=psycopg.AsyncConnection[DictRow],
-        kwargs={"row_factory": dict_row},
-        min_size=idle,
-        max_size=size,
-        timeout=wait_seconds,
-        max_lifetime=1800,
-        configure=configure,
-        name=name,
-        open=False,
-    )
-    async with translated():
-        try:
-            await pool.open(wait=True, timeout=wait_seconds)
-        except PoolTimeout:
-            await pool.close()
-            raise DatabaseUnavailable(
-                f"No connection to the database within {wait_seconds:g} s. Check that the server runs, and the host, "
-                "database, login and password in the URL."
-            ) from None
-        except BaseException:
-            await pool.close()
-            raise
-    return pool
+    return borrow(pool, enter)

@@ -18,6 +18,7 @@ GRANTS: Mapping[str, Mapping[str, str]] = {
     "tenants": {APP: "SELECT INSERT UPDATE(closed_at)", WORKER: "SELECT INSERT UPDATE(closed_at)"},
     "subjects": {APP: "SELECT INSERT UPDATE(created_at) DELETE", WORKER: "SELECT UPDATE(created_at) DELETE"},
     "due": {APP: _ALL, WORKER: _ALL},
+    "lives": {APP: _ALL, WORKER: _ALL},
     "audit_log": {APP: "INSERT", WORKER: "SELECT INSERT"},
     "schema_version": {APP: "SELECT", WORKER: "SELECT", ERASER: "SELECT"},
     **{relation.name: {APP: _ALL, WORKER: _ALL} for relation in SUBJECT_RELATIONS},

@@ -10,7 +10,9 @@ import psycopg
 from olvido.errors import SchemaMismatch, UnsafeDatabase
 from olvido.storage.data_map import DATA_MAP
 from olvido.storage.findings import Finding
+from olvido.storage.memberships import beyond
 from olvido.storage.migrations import function_bodies, known_migrations, pending
+from olvido.storage.objects import object_findings
 from olvido.storage.queries import statements
 from olvido.storage.row_policies import SCOPE_FUNCTIONS, RowPolicy, differences
 from olvido.storage.translation import translated
@@ -57,7 +59,7 @@ async def inspect(connection: psycopg.AsyncConnection[Any], *, role: str) -> lis
         *_policies(relations, await _rows(connection, "policies")),
         *_functions(await _rows(connection, "definers"), await _rows(connection, "scope_functions")),
         *_bodies(await _rows(connection, "bodies")),
-        *_keys(await _rows(connection, "keys")),
+        *object_findings(await _rows(connection, "objects"), unserved=True),
         *_columns(await _rows(connection, "columns")),
     ]
 
@@ -119,15 +121,18 @@ def _versions(server: dict[str, Any]) -> list[Finding]:
 
 
 def _login(login: dict[str, Any], role: str) -> list[Finding]:
+    strong = beyond(login["predefined"])
     wrong = {
         "superuser": "is or can become a superuser",
         "bypasses": "can bypass row security, itself or by membership",
         "creates_roles": "can create roles, and so give itself any of these",
-        "reads_files": "can read the server's files or replicate them, itself or by membership",
+        "replicates": "can replicate the server's files, itself or by membership",
         "owns_relations": "owns Olvido's relations, itself or by membership",
         "outranks_rows": "may truncate, refer to or put triggers on Olvido's relations, past row security",
         "creates_relations": "may create temporary tables or objects in Olvido's schema, outside the data map",
+        "predefined": f"is a member of {', '.join(strong)}, itself or through another role",
     }
+    facts = {**login, "predefined": strong}
     findings = [
         Finding(
             code=f"login_{fact}",
@@ -135,8 +140,16 @@ def _login(login: dict[str, Any], role: str) -> list[Finding]:
             remedy="Log in with a role that is only a member of olvido_app, olvido_worker or both.",
         )
         for fact, problem in wrong.items()
-        if login[fact]
+        if facts[fact]
     ]
+    if login["skips_keys"]:
+        findings.append(
+            Finding(
+                code="skipped_keys",
+                problem="Foreign keys are not enforced here, because session_replication_role is replica.",
+                remedy="Take that setting from the login and the database: ALTER ROLE ... or ALTER DATABASE ... RESET.",
+            )
+        )
     member = {"olvido_app": login["is_app"], "olvido_worker": login["is_worker"]}
     if not member[role]:
         findings.append(
@@ -249,27 +262,6 @@ def _bodies(bodies: list[dict[str, Any]]) -> list[Finding]:
         )
         for name, body in function_bodies(known_migrations()).items()
         if present.get(name) != body
-    ]
-
-
-def _keys(keys: list[dict[str, Any]]) -> list[Finding]:
-    """The constraints by which a late writer is refused (rule 20) and a record belongs to one scope (rule 1)."""
-    tied = {name for name, relation in DATA_MAP.items() if "subject_key" in relation.columns} - {
-        "subjects",
-        "audit_log",
-    }
-    return [
-        Finding(
-            code="missing_key",
-            problem=f"The relation {row['relation']} lacks its {what}.",
-            remedy="Restore it from the migrations; do not serve until then.",
-        )
-        for row in keys
-        for what, missing in (
-            ("primary key", not row["keyed"]),
-            ("foreign key to subjects", row["relation"] in tied and not row["tied"]),
-        )
-        if missing
     ]
 
 

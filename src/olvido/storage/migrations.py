@@ -20,6 +20,8 @@ log = logging.getLogger("olvido.migrate")
 MAX_LEAVES = 1024
 _FILE = re.compile(r"^(\d{4})_([a-z_]+)\.sql$")
 _BODY = re.compile(r"FUNCTION olvido\.(\w+)\((?:(?!FUNCTION olvido).)*?\bAS \$\$(.*?)\$\$", re.DOTALL)
+_DROPPED = re.compile(r"^DROP FUNCTION ([^;]+);", re.MULTILINE)
+_FUNCTION = re.compile(r"olvido\.(\w+)")
 _SQL = statements("schema")
 
 
@@ -55,8 +57,15 @@ def known_migrations() -> tuple[Migration, ...]:
 
 
 def function_bodies(known: tuple[Migration, ...]) -> dict[str, str]:
-    """The body of each function that is written between `$$`, by name, as the last of `known` that makes it says."""
-    return {name: body for migration in known for name, body in _BODY.findall(migration.text.decode())}
+    """The body of each function that `known` writes between `$$` and does not drop, by name, as the last one says."""
+    bodies: dict[str, str] = {}
+    for migration in known:
+        text = migration.text.decode()
+        for dropped in _DROPPED.findall(text):
+            for name in _FUNCTION.findall(dropped):
+                bodies.pop(name, None)
+        bodies.update(_BODY.findall(text))
+    return bodies
 
 
 def pending(applied: dict[int, str], known: tuple[Migration, ...]) -> tuple[Migration, ...]:

@@ -1,4 +1,4 @@
-"""Which row-security policies each relation has: what 0004_isolation.sql makes, said a second time.
+"""Which row-security policies each relation has: what the migrations make, said a second time.
 
 Start-up compares the database with this (rule 3), so that a policy that was dropped, widened or added by hand, or left
 out by a restore, is found before anything is served.
@@ -65,6 +65,10 @@ _OTHER: Mapping[str, tuple[RowPolicy, ...]] = {
         _policy("tenant_end", "delete", WORKER, using=_TENANT),
     ),
     "due": (
+        _policy("scope", "all", APP, using=_SCOPE, check=_SCOPE),
+        _policy("work", "all", WORKER, using="true", check="true"),
+    ),
+    "lives": (
         _policy("scope", "all", APP, using=_SCOPE, check=_SCOPE),
         _policy("work", "all", WORKER, using="true", check="true"),
     ),

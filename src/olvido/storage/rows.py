@@ -6,8 +6,10 @@ import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
+from itertools import islice
 from typing import Any
 
+from pgvector import SparseVector
 from psycopg.types.json import Jsonb
 
 from olvido.domain.origin import Origin, OriginClass
@@ -63,6 +65,24 @@ def origin_columns(value: Origin) -> dict[str, object]:
 def json_value(value: object) -> Jsonb:
     """A statement parameter for a jsonb column."""
     return Jsonb(value)
+
+
+WORD_DIMENSIONS = 1 << 28
+"""Of the words of a text as a vector: what `index_entries.words` is declared with."""
+
+MOST_WORDS = 16_000
+"""As many non-zero elements as pgvector stores in one sparsevec."""
+
+
+def sparse(weights: Mapping[int, float]) -> SparseVector:
+    """A statement parameter for a sparsevec: `weights` by word, without the words past MOST_WORDS."""
+    kept = dict(islice(weights.items(), MOST_WORDS))
+    return SparseVector(kept, WORD_DIMENSIONS)
+
+
+def like(text: str) -> str:
+    """`text` as a part of a LIKE pattern: what has a meaning there stands for itself."""
+    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
 
 
 def json_rows(values: Sequence[Mapping[str, object]]) -> Jsonb:

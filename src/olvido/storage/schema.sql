@@ -18,7 +18,12 @@ BEGIN
     SELECT t.tenant_id, minted, external, at
       FROM olvido.tenants t WHERE t.tenant_id = tenant AND t.closed_at IS NULL FOR KEY SHARE
     ON CONFLICT DO NOTHING;
-    RETURN FOUND;
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    PERFORM set_config('olvido.subject', minted::text, true);
+    INSERT INTO olvido.lives (tenant_id, subject_key, repair_after) VALUES (tenant, minted, '-infinity');
+    RETURN true;
 END $$;
 
 ALTER FUNCTION olvido.begin_life(tenant text, external text, minted uuid, at timestamp with time zone) OWNER TO olvido_owner;
@@ -132,24 +137,6 @@ END $$;
 
 ALTER FUNCTION olvido.enter_scope(tenant text, external text, pinned uuid, lock boolean, OUT subject_key uuid, OUT entered_at timestamp with time zone, OUT over boolean, OUT closed boolean) OWNER TO olvido_owner;
 
-CREATE FUNCTION olvido.lex(language text, content text) RETURNS tsvector
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    AS $$
-    SELECT CASE language
-        WHEN 'en' THEN to_tsvector('pg_catalog.english'::regconfig, content)
-                    || to_tsvector('olvido.plain_en'::regconfig, content)
-        WHEN 'es' THEN to_tsvector('pg_catalog.spanish'::regconfig, content)
-                    || to_tsvector('olvido.folded_es'::regconfig, content)
-                    || to_tsvector('olvido.plain_es'::regconfig, content)
-        WHEN 'pt' THEN to_tsvector('pg_catalog.portuguese'::regconfig, content)
-                    || to_tsvector('olvido.folded_pt'::regconfig, content)
-                    || to_tsvector('olvido.plain_pt'::regconfig, content)
-        ELSE to_tsvector('olvido.plain'::regconfig, content)
-    END
-$$;
-
-ALTER FUNCTION olvido.lex(language text, content text) OWNER TO olvido_owner;
-
 CREATE FUNCTION olvido.queue(scope_key text, alone boolean) RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -180,14 +167,6 @@ END $$;
 
 ALTER FUNCTION olvido.silence(relation regclass) OWNER TO olvido_owner;
 
-CREATE FUNCTION olvido.term_count(terms tsvector) RETURNS integer
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    AS $$
-    SELECT coalesce(sum(cardinality(t.positions)), 0)::integer FROM unnest(terms) AS t
-$$;
-
-ALTER FUNCTION olvido.term_count(terms tsvector) OWNER TO olvido_owner;
-
 CREATE FUNCTION olvido.wall(relation regclass) RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -201,401 +180,6 @@ BEGIN
 END $$;
 
 ALTER FUNCTION olvido.wall(relation regclass) OWNER TO olvido_owner;
-
-CREATE TEXT SEARCH DICTIONARY olvido.words (
-    TEMPLATE = pg_catalog.simple );
-
-ALTER TEXT SEARCH DICTIONARY olvido.words OWNER TO olvido_owner;
-
-CREATE TEXT SEARCH DICTIONARY olvido.words_en (
-    TEMPLATE = pg_catalog.simple,
-    stopwords = 'english' );
-
-ALTER TEXT SEARCH DICTIONARY olvido.words_en OWNER TO olvido_owner;
-
-CREATE TEXT SEARCH DICTIONARY olvido.words_es (
-    TEMPLATE = pg_catalog.simple,
-    stopwords = 'spanish' );
-
-ALTER TEXT SEARCH DICTIONARY olvido.words_es OWNER TO olvido_owner;
-
-CREATE TEXT SEARCH DICTIONARY olvido.words_pt (
-    TEMPLATE = pg_catalog.simple,
-    stopwords = 'portuguese' );
-
-ALTER TEXT SEARCH DICTIONARY olvido.words_pt OWNER TO olvido_owner;
-
-CREATE TEXT SEARCH CONFIGURATION olvido.folded_es (
-    PARSER = pg_catalog."default" );
-
-ALTER TEXT SEARCH CONFIGURATION olvido.folded_es
-    ADD MAPPING FOR asciiword WITH spanish_stem;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.folded_es
-    ADD MAPPING FOR word WITH public.unaccent, spanish_stem;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.folded_es
-    ADD MAPPING FOR numword WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.folded_es
-    ADD MAPPING FOR email WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.folded_es
-    ADD MAPPING FOR url WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.folded_es
-    ADD MAPPING FOR host WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.folded_es
-    ADD MAPPING FOR sfloat WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.folded_es
-    ADD MAPPING FOR version WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.folded_es
-    ADD MAPPING FOR hword_numpart WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.folded_es
-    ADD MAPPING FOR hword_part WITH public.unaccent, spanish_stem;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.folded_es
-    ADD MAPPING FOR hword_asciipart WITH spanish_stem;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.folded_es
-    ADD MAPPING FOR numhword WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.folded_es
-    ADD MAPPING FOR asciihword WITH spanish_stem;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.folded_es
-    ADD MAPPING FOR hword WITH public.unaccent, spanish_stem;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.folded_es
-    ADD MAPPING FOR url_path WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.folded_es
-    ADD MAPPING FOR file WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.folded_es
-    ADD MAPPING FOR "float" WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.folded_es
-    ADD MAPPING FOR "int" WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.folded_es
-    ADD MAPPING FOR uint WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.folded_es OWNER TO olvido_owner;
-
-CREATE TEXT SEARCH CONFIGURATION olvido.folded_pt (
-    PARSER = pg_catalog."default" );
-
-ALTER TEXT SEARCH CONFIGURATION olvido.folded_pt
-    ADD MAPPING FOR asciiword WITH portuguese_stem;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.folded_pt
-    ADD MAPPING FOR word WITH public.unaccent, portuguese_stem;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.folded_pt
-    ADD MAPPING FOR numword WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.folded_pt
-    ADD MAPPING FOR email WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.folded_pt
-    ADD MAPPING FOR url WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.folded_pt
-    ADD MAPPING FOR host WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.folded_pt
-    ADD MAPPING FOR sfloat WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.folded_pt
-    ADD MAPPING FOR version WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.folded_pt
-    ADD MAPPING FOR hword_numpart WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.folded_pt
-    ADD MAPPING FOR hword_part WITH public.unaccent, portuguese_stem;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.folded_pt
-    ADD MAPPING FOR hword_asciipart WITH portuguese_stem;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.folded_pt
-    ADD MAPPING FOR numhword WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.folded_pt
-    ADD MAPPING FOR asciihword WITH portuguese_stem;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.folded_pt
-    ADD MAPPING FOR hword WITH public.unaccent, portuguese_stem;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.folded_pt
-    ADD MAPPING FOR url_path WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.folded_pt
-    ADD MAPPING FOR file WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.folded_pt
-    ADD MAPPING FOR "float" WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.folded_pt
-    ADD MAPPING FOR "int" WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.folded_pt
-    ADD MAPPING FOR uint WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.folded_pt OWNER TO olvido_owner;
-
-CREATE TEXT SEARCH CONFIGURATION olvido.plain (
-    PARSER = pg_catalog."default" );
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain
-    ADD MAPPING FOR asciiword WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain
-    ADD MAPPING FOR word WITH public.unaccent, olvido.words;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain
-    ADD MAPPING FOR numword WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain
-    ADD MAPPING FOR email WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain
-    ADD MAPPING FOR url WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain
-    ADD MAPPING FOR host WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain
-    ADD MAPPING FOR sfloat WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain
-    ADD MAPPING FOR version WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain
-    ADD MAPPING FOR hword_numpart WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain
-    ADD MAPPING FOR hword_part WITH public.unaccent, olvido.words;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain
-    ADD MAPPING FOR hword_asciipart WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain
-    ADD MAPPING FOR numhword WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain
-    ADD MAPPING FOR asciihword WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain
-    ADD MAPPING FOR hword WITH public.unaccent, olvido.words;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain
-    ADD MAPPING FOR url_path WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain
-    ADD MAPPING FOR file WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain
-    ADD MAPPING FOR "float" WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain
-    ADD MAPPING FOR "int" WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain
-    ADD MAPPING FOR uint WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain OWNER TO olvido_owner;
-
-CREATE TEXT SEARCH CONFIGURATION olvido.plain_en (
-    PARSER = pg_catalog."default" );
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain_en
-    ADD MAPPING FOR asciiword WITH public.unaccent, olvido.words_en;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain_en
-    ADD MAPPING FOR word WITH public.unaccent, olvido.words_en;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain_en
-    ADD MAPPING FOR numword WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain_en
-    ADD MAPPING FOR email WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain_en
-    ADD MAPPING FOR url WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain_en
-    ADD MAPPING FOR host WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain_en
-    ADD MAPPING FOR sfloat WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain_en
-    ADD MAPPING FOR version WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain_en
-    ADD MAPPING FOR hword_numpart WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain_en
-    ADD MAPPING FOR hword_part WITH public.unaccent, olvido.words_en;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain_en
-    ADD MAPPING FOR hword_asciipart WITH public.unaccent, olvido.words_en;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain_en
-    ADD MAPPING FOR numhword WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain_en
-    ADD MAPPING FOR asciihword WITH public.unaccent, olvido.words_en;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain_en
-    ADD MAPPING FOR hword WITH public.unaccent, olvido.words_en;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain_en
-    ADD MAPPING FOR url_path WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain_en
-    ADD MAPPING FOR file WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain_en
-    ADD MAPPING FOR "float" WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain_en
-    ADD MAPPING FOR "int" WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain_en
-    ADD MAPPING FOR uint WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain_en OWNER TO olvido_owner;
-
-CREATE TEXT SEARCH CONFIGURATION olvido.plain_es (
-    PARSER = pg_catalog."default" );
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain_es
-    ADD MAPPING FOR asciiword WITH public.unaccent, olvido.words_es;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain_es
-    ADD MAPPING FOR word WITH public.unaccent, olvido.words_es;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain_es
-    ADD MAPPING FOR numword WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain_es
-    ADD MAPPING FOR email WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain_es
-    ADD MAPPING FOR url WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain_es
-    ADD MAPPING FOR host WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain_es
-    ADD MAPPING FOR sfloat WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain_es
-    ADD MAPPING FOR version WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain_es
-    ADD MAPPING FOR hword_numpart WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain_es
-    ADD MAPPING FOR hword_part WITH public.unaccent, olvido.words_es;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain_es
-    ADD MAPPING FOR hword_asciipart WITH public.unaccent, olvido.words_es;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain_es
-    ADD MAPPING FOR numhword WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain_es
-    ADD MAPPING FOR asciihword WITH public.unaccent, olvido.words_es;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain_es
-    ADD MAPPING FOR hword WITH public.unaccent, olvido.words_es;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain_es
-    ADD MAPPING FOR url_path WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain_es
-    ADD MAPPING FOR file WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain_es
-    ADD MAPPING FOR "float" WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain_es
-    ADD MAPPING FOR "int" WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain_es
-    ADD MAPPING FOR uint WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain_es OWNER TO olvido_owner;
-
-CREATE TEXT SEARCH CONFIGURATION olvido.plain_pt (
-    PARSER = pg_catalog."default" );
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain_pt
-    ADD MAPPING FOR asciiword WITH public.unaccent, olvido.words_pt;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain_pt
-    ADD MAPPING FOR word WITH public.unaccent, olvido.words_pt;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain_pt
-    ADD MAPPING FOR numword WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain_pt
-    ADD MAPPING FOR email WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain_pt
-    ADD MAPPING FOR url WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain_pt
-    ADD MAPPING FOR host WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain_pt
-    ADD MAPPING FOR sfloat WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain_pt
-    ADD MAPPING FOR version WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain_pt
-    ADD MAPPING FOR hword_numpart WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain_pt
-    ADD MAPPING FOR hword_part WITH public.unaccent, olvido.words_pt;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain_pt
-    ADD MAPPING FOR hword_asciipart WITH public.unaccent, olvido.words_pt;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain_pt
-    ADD MAPPING FOR numhword WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain_pt
-    ADD MAPPING FOR asciihword WITH public.unaccent, olvido.words_pt;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain_pt
-    ADD MAPPING FOR hword WITH public.unaccent, olvido.words_pt;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain_pt
-    ADD MAPPING FOR url_path WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain_pt
-    ADD MAPPING FOR file WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain_pt
-    ADD MAPPING FOR "float" WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain_pt
-    ADD MAPPING FOR "int" WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain_pt
-    ADD MAPPING FOR uint WITH simple;
-
-ALTER TEXT SEARCH CONFIGURATION olvido.plain_pt OWNER TO olvido_owner;
 
 CREATE TABLE olvido.audit_log (
     tenant_id text NOT NULL COLLATE pg_catalog."C",
@@ -695,14 +279,20 @@ CREATE TABLE olvido.index_entries (
     occurred_at timestamp with time zone NOT NULL,
     expires_at timestamp with time zone,
     language text NOT NULL,
-    terms tsvector NOT NULL,
-    term_count integer NOT NULL,
     embedder text,
     embedding public.halfvec,
+    lexer text,
+    words public.sparsevec(268435456),
+    word_count integer,
+    identifiers text NOT NULL,
+    product text,
+    speaker text,
+    timed boolean NOT NULL,
     CONSTRAINT index_entries_check CHECK (((embedder IS NULL) = (embedding IS NULL))),
+    CONSTRAINT index_entries_check1 CHECK ((((lexer IS NULL) = (words IS NULL)) AND ((lexer IS NULL) = (word_count IS NULL)))),
     CONSTRAINT index_entries_kind_check CHECK ((kind = ANY (ARRAY['preference'::text, 'episode'::text]))),
     CONSTRAINT index_entries_language_check CHECK ((language = ANY (ARRAY['en'::text, 'es'::text, 'pt'::text, 'other'::text]))),
-    CONSTRAINT index_entries_term_count_check CHECK ((term_count >= 0))
+    CONSTRAINT index_entries_word_count_check CHECK ((word_count >= 0))
 )
 PARTITION BY HASH (tenant_id);
 ALTER TABLE ONLY olvido.index_entries ALTER COLUMN tenant_id SET STATISTICS 0;
@@ -715,14 +305,33 @@ ALTER TABLE ONLY olvido.index_entries ALTER COLUMN case_id SET STATISTICS 0;
 ALTER TABLE ONLY olvido.index_entries ALTER COLUMN status SET STATISTICS 0;
 ALTER TABLE ONLY olvido.index_entries ALTER COLUMN origin_class SET STATISTICS 0;
 ALTER TABLE ONLY olvido.index_entries ALTER COLUMN language SET STATISTICS 0;
-ALTER TABLE ONLY olvido.index_entries ALTER COLUMN terms SET STATISTICS 0;
 ALTER TABLE ONLY olvido.index_entries ALTER COLUMN embedder SET STATISTICS 0;
 ALTER TABLE ONLY olvido.index_entries ALTER COLUMN embedding SET STATISTICS 0;
 ALTER TABLE ONLY olvido.index_entries ALTER COLUMN embedding SET STORAGE PLAIN;
+ALTER TABLE ONLY olvido.index_entries ALTER COLUMN lexer SET STATISTICS 0;
+ALTER TABLE ONLY olvido.index_entries ALTER COLUMN words SET STATISTICS 0;
+ALTER TABLE ONLY olvido.index_entries ALTER COLUMN words SET STORAGE MAIN;
+ALTER TABLE ONLY olvido.index_entries ALTER COLUMN identifiers SET STATISTICS 0;
+ALTER TABLE ONLY olvido.index_entries ALTER COLUMN product SET STATISTICS 0;
+ALTER TABLE ONLY olvido.index_entries ALTER COLUMN speaker SET STATISTICS 0;
 
 ALTER TABLE ONLY olvido.index_entries FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE olvido.index_entries OWNER TO olvido_owner;
+
+CREATE TABLE olvido.lives (
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    subject_key uuid NOT NULL,
+    indexed_by text COLLATE pg_catalog."C",
+    repair_after timestamp with time zone NOT NULL
+);
+ALTER TABLE ONLY olvido.lives ALTER COLUMN tenant_id SET STATISTICS 0;
+ALTER TABLE ONLY olvido.lives ALTER COLUMN subject_key SET STATISTICS 0;
+ALTER TABLE ONLY olvido.lives ALTER COLUMN indexed_by SET STATISTICS 0;
+
+ALTER TABLE ONLY olvido.lives FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE olvido.lives OWNER TO olvido_owner;
 
 CREATE TABLE olvido.messages (
     tenant_id text NOT NULL COLLATE pg_catalog."C",
@@ -999,6 +608,9 @@ ALTER TABLE ONLY olvido.episodes
 ALTER TABLE ONLY olvido.index_entries
     ADD CONSTRAINT index_entries_pkey PRIMARY KEY (tenant_id, subject_key, record_id);
 
+ALTER TABLE ONLY olvido.lives
+    ADD CONSTRAINT lives_pkey PRIMARY KEY (tenant_id, subject_key);
+
 ALTER TABLE ONLY olvido.messages
     ADD CONSTRAINT messages_pkey PRIMARY KEY (tenant_id, subject_key, session_id, sequence);
 
@@ -1042,6 +654,8 @@ CREATE INDEX audit_log_forgotten ON olvido.audit_log USING btree (tenant_id, sub
 
 CREATE INDEX due_next ON olvido.due USING btree (next_due_at);
 
+CREATE INDEX lives_repair ON olvido.lives USING btree (indexed_by, repair_after);
+
 CREATE INDEX messages_group ON ONLY olvido.messages USING btree (tenant_id, subject_key, session_id, group_id, sequence) WHERE (group_id IS NOT NULL);
 
 ALTER TABLE ONLY olvido.due
@@ -1052,6 +666,9 @@ ALTER TABLE olvido.episodes
 
 ALTER TABLE olvido.index_entries
     ADD CONSTRAINT index_entries_tenant_id_subject_key_fkey FOREIGN KEY (tenant_id, subject_key) REFERENCES olvido.subjects(tenant_id, subject_key);
+
+ALTER TABLE ONLY olvido.lives
+    ADD CONSTRAINT lives_tenant_id_subject_key_fkey FOREIGN KEY (tenant_id, subject_key) REFERENCES olvido.subjects(tenant_id, subject_key);
 
 ALTER TABLE olvido.messages
     ADD CONSTRAINT messages_tenant_id_subject_key_fkey FOREIGN KEY (tenant_id, subject_key) REFERENCES olvido.subjects(tenant_id, subject_key);
@@ -1087,13 +704,13 @@ ALTER TABLE ONLY olvido.summaries
     ADD CONSTRAINT summaries_tenant_id_subject_key_fkey FOREIGN KEY (tenant_id, subject_key) REFERENCES olvido.subjects(tenant_id, subject_key);
 
 ALTER TABLE ONLY olvido.summary_sources
-    ADD CONSTRAINT summary_sources_tenant_id_subject_key_episode_id_fkey FOREIGN KEY (tenant_id, subject_key, episode_id) REFERENCES olvido.episodes(tenant_id, subject_key, record_id);
+    ADD CONSTRAINT summary_sources_tenant_id_subject_key_episode_id_fkey FOREIGN KEY (tenant_id, subject_key, episode_id) REFERENCES olvido.episodes(tenant_id, subject_key, record_id) ON DELETE RESTRICT;
 
 ALTER TABLE ONLY olvido.summary_sources
     ADD CONSTRAINT summary_sources_tenant_id_subject_key_fkey FOREIGN KEY (tenant_id, subject_key) REFERENCES olvido.subjects(tenant_id, subject_key);
 
 ALTER TABLE ONLY olvido.summary_sources
-    ADD CONSTRAINT summary_sources_tenant_id_subject_key_summary_id_fkey FOREIGN KEY (tenant_id, subject_key, summary_id) REFERENCES olvido.summaries(tenant_id, subject_key, record_id);
+    ADD CONSTRAINT summary_sources_tenant_id_subject_key_summary_id_fkey FOREIGN KEY (tenant_id, subject_key, summary_id) REFERENCES olvido.summaries(tenant_id, subject_key, record_id) ON DELETE RESTRICT;
 
 ALTER TABLE olvido.audit_log ENABLE ROW LEVEL SECURITY;
 
@@ -1102,6 +719,8 @@ ALTER TABLE olvido.due ENABLE ROW LEVEL SECURITY;
 ALTER TABLE olvido.episodes ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE olvido.index_entries ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE olvido.lives ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE olvido.messages ENABLE ROW LEVEL SECURITY;
 
@@ -1120,6 +739,8 @@ CREATE POLICY scope ON olvido.due TO olvido_app USING (((tenant_id = olvido.curr
 CREATE POLICY scope ON olvido.episodes TO olvido_app, olvido_worker USING (((tenant_id = olvido.current_tenant()) AND (subject_key = olvido.current_subject()))) WITH CHECK (((tenant_id = olvido.current_tenant()) AND (subject_key = olvido.current_subject())));
 
 CREATE POLICY scope ON olvido.index_entries TO olvido_app, olvido_worker USING (((tenant_id = olvido.current_tenant()) AND (subject_key = olvido.current_subject()))) WITH CHECK (((tenant_id = olvido.current_tenant()) AND (subject_key = olvido.current_subject())));
+
+CREATE POLICY scope ON olvido.lives TO olvido_app USING (((tenant_id = olvido.current_tenant()) AND (subject_key = olvido.current_subject()))) WITH CHECK (((tenant_id = olvido.current_tenant()) AND (subject_key = olvido.current_subject())));
 
 CREATE POLICY scope ON olvido.messages TO olvido_app, olvido_worker USING (((tenant_id = olvido.current_tenant()) AND (subject_key = olvido.current_subject()))) WITH CHECK (((tenant_id = olvido.current_tenant()) AND (subject_key = olvido.current_subject())));
 
@@ -1179,6 +800,8 @@ ALTER TABLE olvido.tenants ENABLE ROW LEVEL SECURITY;
 
 CREATE POLICY work ON olvido.due TO olvido_worker USING (true) WITH CHECK (true);
 
+CREATE POLICY work ON olvido.lives TO olvido_worker USING (true) WITH CHECK (true);
+
 GRANT USAGE ON SCHEMA olvido TO olvido_app;
 GRANT USAGE ON SCHEMA olvido TO olvido_worker;
 GRANT USAGE ON SCHEMA olvido TO olvido_eraser;
@@ -1213,19 +836,11 @@ REVOKE ALL ON FUNCTION olvido.enter_scope(tenant text, external text, pinned uui
 GRANT ALL ON FUNCTION olvido.enter_scope(tenant text, external text, pinned uuid, lock boolean, OUT subject_key uuid, OUT entered_at timestamp with time zone, OUT over boolean, OUT closed boolean) TO olvido_app;
 GRANT ALL ON FUNCTION olvido.enter_scope(tenant text, external text, pinned uuid, lock boolean, OUT subject_key uuid, OUT entered_at timestamp with time zone, OUT over boolean, OUT closed boolean) TO olvido_worker;
 
-REVOKE ALL ON FUNCTION olvido.lex(language text, content text) FROM PUBLIC;
-GRANT ALL ON FUNCTION olvido.lex(language text, content text) TO olvido_app;
-GRANT ALL ON FUNCTION olvido.lex(language text, content text) TO olvido_worker;
-
 REVOKE ALL ON FUNCTION olvido.queue(scope_key text, alone boolean) FROM PUBLIC;
 GRANT ALL ON FUNCTION olvido.queue(scope_key text, alone boolean) TO olvido_app;
 GRANT ALL ON FUNCTION olvido.queue(scope_key text, alone boolean) TO olvido_worker;
 
 REVOKE ALL ON FUNCTION olvido.silence(relation regclass) FROM PUBLIC;
-
-REVOKE ALL ON FUNCTION olvido.term_count(terms tsvector) FROM PUBLIC;
-GRANT ALL ON FUNCTION olvido.term_count(terms tsvector) TO olvido_app;
-GRANT ALL ON FUNCTION olvido.term_count(terms tsvector) TO olvido_worker;
 
 REVOKE ALL ON FUNCTION olvido.wall(relation regclass) FROM PUBLIC;
 
@@ -1240,6 +855,9 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE olvido.episodes TO olvido_worker;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE olvido.index_entries TO olvido_app;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE olvido.index_entries TO olvido_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE olvido.lives TO olvido_app;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE olvido.lives TO olvido_worker;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE olvido.messages TO olvido_app;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE olvido.messages TO olvido_worker;

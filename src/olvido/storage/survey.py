@@ -1,6 +1,6 @@
 """Walk the lives of a database as a worker and count what recall can find.
 
-Row security lets a worker see one life at a time, so a count is a walk: from company to company through `due`, from
+Row security lets a worker see one life at a time, so a count is a walk: from company to company through `lives`, from
 life to life through `subjects` of that company, entering each. The walk is bounded, and says where it ended.
 """
 
@@ -25,7 +25,7 @@ _REMOVAL = statements("removal")
 class Survey:
     """What the walk counted.
 
-    complete: False if it ended at its limit. Companies in which nothing ever expires are met by name only.
+    complete: False if it ended at its limit.
     tenants, lives, records: how many were looked at; records are live preferences and episodes.
     without_entry, without_vector: of these, how many recall cannot find, and how many by their words only.
     embedders: how many have a vector of each embedder.
@@ -43,7 +43,7 @@ class Survey:
 
 
 async def survey(connection: Looking, *, tenant: str | None, limit: int) -> Survey:
-    """Look at up to `limit` lives, and as many companies. tenant: only this one; None is all with anything due.
+    """Look at up to `limit` lives, and as many companies. tenant: only this one; None is all.
 
     The connection is a worker's, and is committed after each batch, so that no snapshot or lock is held for long.
     """

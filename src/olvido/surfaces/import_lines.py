@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import partial
 
 from pydantic import ValidationError
+from pydantic_core import from_json
 
-from olvido.domain.export_document import reasons
-from olvido.domain.instants import is_expired
+from olvido.domain.encoding import MARK
+from olvido.domain.export_document import UNREADABLE, reasons
+from olvido.domain.instants import KeepType, is_expired
 from olvido.domain.lifecycle import require_past
 from olvido.domain.policy import Policy, expiry
-from olvido.domain.records import NewEpisode
+from olvido.domain.records import NewPreference
 from olvido.domain.scope import Scope
 from olvido.errors import InvalidInput, InvalidValue, OlvidoError
-from olvido.operations.record_episode import REQUESTED, admit_report
-from olvido.operations.state_preference import admit_value
-from olvido.surfaces.import_shapes import (
-    CaseLine,
-    EpisodeLine,
-    ImportRecord,
-    NoteLine,
-    PreferenceLine,
-    PreferenceRecord,
-)
+from olvido.operations.import_records import admit_record
+from olvido.operations.record_episode import Report
+from olvido.surfaces.import_shapes import CaseLine, EpisodeLine, FileRecord, ImportRecord, NoteLine, PreferenceLine
 
 MOST_SHOWN = 20
 
@@ -34,18 +28,20 @@ AnyLine = PreferenceLine | EpisodeLine | NoteLine | CaseLine
 _KINDS: Mapping[object, type[AnyLine]] = {"preference": PreferenceLine, "episode": EpisodeLine, "note": NoteLine}
 
 
-def parse(lines: Sequence[bytes], policy: Policy, *, name: str) -> tuple[ImportRecord, ...]:
+def parse(lines: Sequence[bytes], policy: Policy, *, name: str, now: datetime) -> tuple[ImportRecord, ...]:
     """The records of a file, in its order; blank lines are skipped.
 
-    name: of the file, for messages. Raises InvalidInput naming every bad line (the first 20) and why, never its
-    content. What only the database can know, such as a newer statement, is judged when the record is written.
+    name: of the file, for messages. now: the instant of the store, from `Memory.now()`. Raises InvalidInput naming
+    every bad line (the first 20) and why, never its content. What only the database can know, such as a newer
+    statement, is judged when the record is written.
     """
-    readers = [(number, partial(_read, raw, number)) for number, raw in enumerate(lines, start=1) if raw.strip()]
-    return checked(readers, policy, place=f"{name}:{{}}", unit="line")
+    whole = ((number, raw.removeprefix(MARK)) for number, raw in enumerate(lines, start=1))  # files put together
+    readers = [(number, partial(_read, raw, number)) for number, raw in whole if raw.strip()]
+    return checked(readers, policy, now, place=f"{name}:{{}}", unit="line")
 
 
 def checked(
-    readers: Iterable[tuple[int, Callable[[], ImportRecord]]], policy: Policy, *, place: str, unit: str
+    readers: Iterable[tuple[int, Callable[[], FileRecord]]], policy: Policy, now: datetime, *, place: str, unit: str
 ) -> tuple[ImportRecord, ...]:
     """The records that `readers` give, each with its number in the file, if all of them can be stored.
 
@@ -56,9 +52,9 @@ def checked(
     bodies: dict[tuple[Scope, str, str], tuple[int, object]] = {}
     for number, read in readers:
         try:
-            record = read()
-            _check(record, policy)
-            _check_repeated(record, bodies)
+            found = read()
+            record = _check(found, policy, now)
+            _check_repeated(found, bodies)
         except OlvidoError as error:
             problems.append(f"{place.format(number)}: {error}")
         else:
@@ -71,10 +67,12 @@ def checked(
     return tuple(records)
 
 
-def _read(raw: bytes, number: int) -> ImportRecord:
+def _read(raw: bytes, number: int) -> FileRecord:
     try:
-        found = json.loads(raw)
-    except (ValueError, RecursionError):
+        found = from_json(raw)
+    except ValueError as error:
+        if any(sign in str(error) for sign in ("hex escape", "recursion")):
+            raise InvalidInput(f"{UNREADABLE}.") from None
         raise InvalidInput("not one whole JSON object. Was the file cut off?") from None
     if not isinstance(found, dict):
         raise InvalidInput("a line must be a JSON object.")
@@ -91,39 +89,29 @@ def _read(raw: bytes, number: int) -> ImportRecord:
         raise InvalidValue("; ".join(reasons(error))) from None
 
 
-def _check(record: ImportRecord, policy: Policy) -> None:
+def _check(record: FileRecord, policy: Policy, now: datetime) -> ImportRecord:
     """Ask the domain all that can be known without the database. Raises what the write would raise."""
-    now = datetime.now(UTC)
-    if isinstance(record, PreferenceRecord):
-        rule, _ = admit_value(policy, record.origin, record.key, record.value)
-        require_past(record.origin.at or now, now, "origin at")
-        _check_expiry(rule.retention, record.expires_at, now)
-        return
-    new = NewEpisode(
-        definition=record.definition,
-        event_id=record.event_id,
-        fields=record.fields,
-        case_id=record.case_id,
-        status=record.status,
-        occurred_at=record.occurred_at,
-        expires_at=record.expires_at,
-    )
-    report = admit_report(policy, record.origin or REQUESTED, new)
-    require_past(report.occurred_at or now, now, "occurred_at")
-    _check_expiry(report.rule.retention, record.expires_at, now)
+    admitted = admit_record(policy, record.new)
+    if isinstance(admitted, Report):
+        require_past(admitted.occurred_at or now, now, "occurred_at")
+    else:
+        require_past(admitted.origin.at or now, now, "origin at")
+    _check_expiry(admitted.rule.retention, admitted.expires_at, now)
+    return ImportRecord(line=record.line, scope=record.scope, admitted=admitted)
 
 
-def _check_expiry(retention: timedelta | None, expires_at: datetime | None, now: datetime) -> None:
+def _check_expiry(retention: timedelta | None, expires_at: datetime | KeepType | None, now: datetime) -> None:
     """A record that has expired is no mistake in the file: it is left out when the file is read."""
-    if not is_expired(expires_at, now):
+    if not (isinstance(expires_at, datetime) and is_expired(expires_at, now)):
         expiry(retention, now, expires_at)
 
 
-def _check_repeated(record: ImportRecord, bodies: dict[tuple[Scope, str, str], tuple[int, object]]) -> None:
-    if isinstance(record, PreferenceRecord):
+def _check_repeated(record: FileRecord, bodies: dict[tuple[Scope, str, str], tuple[int, object]]) -> None:
+    new = record.new
+    if isinstance(new, NewPreference) or new.event_id is None:
         return
-    body = (record.case_id, record.status, record.fields, record.occurred_at)
-    line, first = bodies.setdefault((record.scope, record.definition, record.event_id), (record.line, body))
+    body = (new.case_id, new.status, new.fields, new.occurred_at)
+    line, first = bodies.setdefault((record.scope, new.definition, new.event_id), (record.line, body))
     if body != first:
         raise InvalidInput(f"the event id of line {line} again, with another body. Give each event its own id.")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
@@ -10,9 +9,12 @@ from typing import Any, Literal
 from pydantic import AwareDatetime, Field
 
 from olvido.domain.export_document import Language, OriginPart, Shape
+from olvido.domain.instants import KEEP
 from olvido.domain.origin import Origin
+from olvido.domain.records import NewEpisode, NewPreference
 from olvido.domain.scope import Scope
 from olvido.errors import InvalidInput
+from olvido.operations.import_records import Admitted
 from olvido.operations.record_episode import NOTE
 
 CASE = "support-case"
@@ -36,35 +38,26 @@ person, and their turns are left out."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class PreferenceRecord:
-    """A preference to set. line: counted from 1."""
+class FileRecord:
+    """A record as a file has it. line: where it stands, counted from 1. scope: whose it is."""
 
     line: int
     scope: Scope
-    key: str
-    value: object
-    origin: Origin
-    expires_at: datetime | None
+    new: NewPreference | NewEpisode
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class EpisodeRecord:
-    """An episode to record; a note is one. occurred_at: None for a note that does not say."""
+class ImportRecord:
+    """A record of a file that passed admission by the policy in force, which the import does not repeat."""
 
     line: int
     scope: Scope
-    definition: str
-    event_id: str
-    occurred_at: datetime | None
-    fields: Mapping[str, object]
-    case_id: str | None
-    status: str | None
-    origin: Origin | None
-    expires_at: datetime | None
-    language: str | None
+    admitted: Admitted
 
-
-ImportRecord = PreferenceRecord | EpisodeRecord
+    @property
+    def expires_at(self) -> datetime | None:
+        """When it expires, if the file says so."""
+        return self.admitted.expires_at if isinstance(self.admitted.expires_at, datetime) else None
 
 
 class Line(Shape):
@@ -72,6 +65,9 @@ class Line(Shape):
 
     tenant: str
     subject: str
+
+    def _record(self, line: int, new: NewPreference | NewEpisode) -> FileRecord:
+        return FileRecord(line=line, scope=Scope(tenant=self.tenant, subject=self.subject), new=new)
 
 
 class PreferenceLine(Line):
@@ -83,17 +79,18 @@ class PreferenceLine(Line):
     origin: OriginPart
     expires_at: AwareDatetime | None = None
 
-    def record(self, line: int) -> PreferenceRecord:
+    def record(self, line: int) -> FileRecord:
         """The record of this line, line `line` of the file. Raises InvalidScope, InvalidInput."""
         if self.origin.at is None:
             raise InvalidInput('origin needs "at", when it was said; else an old file would beat what is newer.')
-        return PreferenceRecord(
-            line=line,
-            scope=Scope(tenant=self.tenant, subject=self.subject),
-            key=self.key,
-            value=self.value,
-            origin=self.origin.value(),
-            expires_at=self.expires_at,
+        return self._record(
+            line,
+            NewPreference(
+                key=self.key,
+                value=self.value,
+                origin=self.origin.value(),
+                expires_at=KEEP if self.expires_at is None else self.expires_at,
+            ),
         )
 
 
@@ -111,20 +108,21 @@ class EpisodeLine(Line):
     expires_at: AwareDatetime | None = None
     language: Language | None = None
 
-    def record(self, line: int) -> EpisodeRecord:
+    def record(self, line: int) -> FileRecord:
         """The record of this line, line `line` of the file. Raises InvalidScope, InvalidInput."""
-        return EpisodeRecord(
-            line=line,
-            scope=Scope(tenant=self.tenant, subject=self.subject),
-            definition=self.definition,
-            event_id=self.event_id,
-            occurred_at=self.occurred_at,
-            fields=self.fields,
-            case_id=self.case_id,
-            status=self.status,
-            origin=self.origin.value(),
-            expires_at=self.expires_at,
-            language=self.language,
+        return self._record(
+            line,
+            NewEpisode(
+                definition=self.definition,
+                event_id=self.event_id,
+                occurred_at=self.occurred_at,
+                fields=self.fields,
+                case_id=self.case_id,
+                status=self.status,
+                origin=self.origin.value(),
+                expires_at=self.expires_at,
+                language=self.language,
+            ),
         )
 
 
@@ -139,20 +137,19 @@ class NoteLine(Line):
     expires_at: AwareDatetime | None = None
     language: Language | None = None
 
-    def record(self, line: int) -> EpisodeRecord:
+    def record(self, line: int) -> FileRecord:
         """The record of this line, line `line` of the file. Raises InvalidScope, InvalidInput."""
-        return EpisodeRecord(
-            line=line,
-            scope=Scope(tenant=self.tenant, subject=self.subject),
-            definition=NOTE,
-            event_id=self.event_id,
-            occurred_at=self.occurred_at,
-            fields={"text": self.text},
-            case_id=None,
-            status=None,
-            origin=None if self.origin is None else self.origin.value(),
-            expires_at=self.expires_at,
-            language=self.language,
+        return self._record(
+            line,
+            NewEpisode(
+                definition=NOTE,
+                event_id=self.event_id,
+                occurred_at=self.occurred_at,
+                fields={"text": self.text},
+                origin=None if self.origin is None else self.origin.value(),
+                expires_at=self.expires_at,
+                language=self.language,
+            ),
         )
 
 
@@ -181,20 +178,20 @@ class CaseLine(Line):
     topic: str | None
     turns: tuple[Turn, ...]
 
-    def record(self, line: int) -> EpisodeRecord:
+    def record(self, line: int) -> FileRecord:
         """The record of this line, line `line` of the file. Raises InvalidScope, InvalidInput."""
         asked = dict.fromkeys(turn.text for turn in self.turns if turn.asks)
-        return EpisodeRecord(
-            line=line,
-            scope=Scope(tenant=self.tenant, subject=self.subject),
-            definition=CASE,
-            event_id=self.event_id,
-            occurred_at=self.occurred_at,
-            # The transcript is offered as well: what becomes of it is for the policy to say.
-            fields={"topic": self.topic, "summary": "; ".join(asked) or None, "transcript": self.turns},
-            case_id=self.case_id,
-            status=REPORTED,
-            origin=Origin.observed(DESK, ref=self.case_id, at=self.occurred_at),
-            expires_at=None,
-            language=self.language,
+        return self._record(
+            line,
+            NewEpisode(
+                definition=CASE,
+                event_id=self.event_id,
+                occurred_at=self.occurred_at,
+                # The transcript is offered as well: what becomes of it is for the policy to say.
+                fields={"topic": self.topic, "summary": "; ".join(asked) or None, "transcript": self.turns},
+                case_id=self.case_id,
+                status=REPORTED,
+                origin=Origin.observed(DESK, ref=self.case_id, at=self.occurred_at),
+                language=self.language,
+            ),
         )

@@ -15,15 +15,17 @@ from typing import Any, TypeVar
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
 
+from olvido.domain.encoding import MARK
 from olvido.domain.export_document import reasons
 from olvido.domain.instants import is_expired
 from olvido.domain.origin import Origin
 from olvido.domain.policy import Policy
+from olvido.domain.records import NewEpisode
 from olvido.domain.scope import Scope
 from olvido.errors import InvalidInput, InvalidValue, OlvidoError
 from olvido.operations.import_tally import ends_at
 from olvido.surfaces.import_lines import checked, parse
-from olvido.surfaces.import_shapes import EpisodeRecord, ImportRecord
+from olvido.surfaces.import_shapes import FileRecord, ImportRecord
 
 IMPORTED = "imported-note"
 SUBJECT = "{subject}"
@@ -69,24 +71,24 @@ class _Item(_Shape):
     created_at: AwareDatetime
 
 
-def parse_lines(content: bytes, policy: Policy, *, name: str) -> Read:
+def parse_lines(content: bytes, policy: Policy, *, name: str, now: datetime) -> Read:
     """The records of JSON lines; those that have expired are left out and counted. Raises InvalidInput as `parse`."""
-    records = parse(content.splitlines(), policy, name=name)
-    now = datetime.now(UTC)
+    records = parse(content.splitlines(), policy, name=name, now=now)
     live = tuple(record for record in records if not is_expired(record.expires_at, now))
     return Read(records=live, expired=len(records) - len(live), unit="line")
 
 
-def parse_mem0(content: bytes, policy: Policy, *, name: str, tenant: str) -> Read:
+def parse_mem0(content: bytes, policy: Policy, *, name: str, now: datetime, tenant: str) -> Read:
     """The memories of a file. tenant: the company; the person is the `user_id` of each, and one without is refused.
 
-    The event time is when mem0 recorded the memory, which is not later than what it is about.
+    now: the instant of the store, from `Memory.now()`. The event time is when mem0 recorded the memory, which is not
+    later than what it is about.
     Raises InvalidInput naming every bad record and why, never its content; NotInPolicy with the lines to add.
     """
-    return _parse(content, policy, name, partial(_mem0, tenant=tenant))
+    return _parse(content, policy, name, now, partial(_mem0, tenant=tenant))
 
 
-def parse_langgraph(content: bytes, policy: Policy, *, name: str, tenant: str, namespace: str) -> Read:
+def parse_langgraph(content: bytes, policy: Policy, *, name: str, now: datetime, tenant: str, namespace: str) -> Read:
     """The items of a file.
 
     namespace: its labels with a period between them, `{subject}` where the person stands and `*` for a label that may
@@ -96,36 +98,37 @@ def parse_langgraph(content: bytes, policy: Policy, *, name: str, tenant: str, n
     labels = namespace.split(".")
     if labels.count(SUBJECT) != 1:
         raise InvalidInput(f"The namespace must have {SUBJECT} once, where the person stands: memories.{SUBJECT}")
-    return _parse(content, policy, name, partial(_item, tenant=tenant, labels=labels))
+    return _parse(content, policy, name, now, partial(_item, tenant=tenant, labels=labels))
 
 
-def _parse(content: bytes, policy: Policy, name: str, read: Callable[[object, int], EpisodeRecord]) -> Read:
+def _parse(content: bytes, policy: Policy, name: str, now: datetime, read: Callable[[object, int], FileRecord]) -> Read:
     retention = policy.episode(IMPORTED).retention
     items, unit = _items(content)
-    now = datetime.now(UTC)
     expired = 0
-    readers: list[tuple[int, Callable[[], ImportRecord]]] = []
+    readers: list[tuple[int, Callable[[], FileRecord]]] = []
     for number, item in items:
         try:
             record = read(item, number)
         except OlvidoError as error:
             readers.append((number, partial(_fail, error)))
             continue
-        if is_expired(record.expires_at, now):
+        ends = record.new.expires_at
+        if isinstance(ends, datetime) and is_expired(ends, now):
             expired += 1
             continue
-        if record.expires_at is not None and record.expires_at != ends_at(retention, now, record.expires_at):
-            record = replace(record, expires_at=None)  # the policy keeps it for a shorter time
+        if isinstance(ends, datetime) and ends != ends_at(retention, now, ends):
+            # The policy keeps it for a shorter time.
+            record = replace(record, new=replace(record.new, expires_at=None))
         readers.append((number, partial(_given, record)))
     place = f"{name}:{{}}" if unit == "line" else f"{name}: record {{}}"
-    return Read(records=checked(readers, policy, place=place, unit=unit), expired=expired, unit=unit)
+    return Read(records=checked(readers, policy, now, place=place, unit=unit), expired=expired, unit=unit)
 
 
-def _given(record: EpisodeRecord) -> EpisodeRecord:
+def _given(record: FileRecord) -> FileRecord:
     return record
 
 
-def _fail(error: OlvidoError) -> EpisodeRecord:
+def _fail(error: OlvidoError) -> FileRecord:
     raise error
 
 
@@ -134,8 +137,8 @@ def _items(content: bytes) -> tuple[list[tuple[int, object]], str]:
     try:
         whole = json.loads(content)
     except (ValueError, RecursionError):
-        lines = [(number, raw) for number, raw in enumerate(content.splitlines(), start=1) if raw.strip()]
-        return [(number, _torn(raw)) for number, raw in lines], "line"
+        lines = ((number, raw.removeprefix(MARK)) for number, raw in enumerate(content.splitlines(), start=1))
+        return [(number, _torn(raw)) for number, raw in lines if raw.strip()], "line"
     if isinstance(whole, dict):
         lists = [whole[name] for name in _LISTS if isinstance(whole.get(name), list)]
         whole = lists[0] if lists else [whole]
@@ -161,29 +164,28 @@ def _shaped(shape: type[S], item: object) -> tuple[S, Mapping[str, object]]:
     try:
         return shape.model_validate_json(json.dumps(item)), item
     except ValidationError as error:
-        raise InvalidValue("; ".join(reasons(error))) from None
+        raise InvalidValue("; ".join(reasons(error, whole="record"))) from None
 
 
-def _mem0(item: object, number: int, *, tenant: str) -> EpisodeRecord:
+def _mem0(item: object, number: int, *, tenant: str) -> FileRecord:
     memory, given = _shaped(_Mem0, item)
     if memory.user_id is None:
         raise InvalidInput("has no user_id, so it is of no person. Take it out of the file.")
-    return EpisodeRecord(
+    return FileRecord(
         line=number,
         scope=Scope(tenant=tenant, subject=memory.user_id),
-        definition=IMPORTED,
-        event_id=f"mem0:{memory.id}",
-        occurred_at=memory.created_at,
-        fields={**_others(given, _MEM0_READ), "text": memory.memory},
-        case_id=None,
-        status=None,
-        origin=Origin.inferred("import:mem0", ref=memory.id, at=memory.created_at),
-        expires_at=_day(memory.expiration_date),
-        language=None,
+        new=NewEpisode(
+            definition=IMPORTED,
+            event_id=f"mem0:{memory.id}",
+            occurred_at=memory.created_at,
+            fields={**_others(given, _MEM0_READ), "text": memory.memory},
+            origin=Origin.inferred("import:mem0", ref=memory.id, at=memory.created_at),
+            expires_at=_day(memory.expiration_date),
+        ),
     )
 
 
-def _item(item: object, number: int, *, tenant: str, labels: Sequence[str]) -> EpisodeRecord:
+def _item(item: object, number: int, *, tenant: str, labels: Sequence[str]) -> FileRecord:
     found, given = _shaped(_Item, item)
     if len(found.namespace) != len(labels) or any(
         wanted not in {ANY, SUBJECT, label} for wanted, label in zip(labels, found.namespace, strict=True)
@@ -195,18 +197,16 @@ def _item(item: object, number: int, *, tenant: str, labels: Sequence[str]) -> E
     text, read = _text(found.value)
     # Without the person, whose id stands in the scope only. A list, since a key may hold any separator.
     place = json.dumps([*found.namespace[:at], *found.namespace[at + 1 :], found.key], ensure_ascii=False)
-    return EpisodeRecord(
+    return FileRecord(
         line=number,
         scope=Scope(tenant=tenant, subject=found.namespace[at]),
-        definition=IMPORTED,
-        event_id=f"langgraph:{place}",
-        occurred_at=found.created_at,
-        fields={**_others(given, _ITEM_READ), **_others(found.value, read), "text": text},
-        case_id=None,
-        status=None,
-        origin=Origin.inferred("import:langgraph", ref=found.key, at=found.created_at),
-        expires_at=None,
-        language=None,
+        new=NewEpisode(
+            definition=IMPORTED,
+            event_id=f"langgraph:{place}",
+            occurred_at=found.created_at,
+            fields={**_others(given, _ITEM_READ), **_others(found.value, read), "text": text},
+            origin=Origin.inferred("import:langgraph", ref=found.key, at=found.created_at),
+        ),
     )
 
 

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import TYPE_CHECKING
 
-from olvido.domain.instants import KEEP
-from olvido.domain.records import IndexState, Written
-from olvido.errors import Conflict, ConsentNeeded, InvalidTime, OlderStatement, OlvidoError, Refused
+from olvido.domain.export import ImportedRecord
+from olvido.domain.records import IndexState
+from olvido.domain.scope import Scope
+from olvido.errors import ConsentNeeded, OlderStatement, OlvidoError, SubjectForgotten
 from olvido.surfaces.import_lines import scopes
-from olvido.surfaces.import_shapes import EpisodeRecord, ImportRecord, PreferenceRecord
+from olvido.surfaces.import_shapes import ImportRecord
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from olvido.domain.records import Episode, Preference
-    from olvido.memory import Memory, ScopedMemory
+    from olvido.memory import Memory
 
 AT_ONCE = 8
 """People written at once: commits of some overlap with the embedding of others."""
@@ -66,12 +65,16 @@ class _Tally:
     masked: Counter[str] = field(default_factory=Counter)
     refused: list[RefusedLine] = field(default_factory=list)
 
-    def add(self, result: Written[Preference] | Written[Episode]) -> None:
-        self.written += result.changed
-        self.unchanged += not result.changed
-        self.text_only += result.index_state is IndexState.TEXT_ONLY
-        self.dropped.update(result.dropped)
-        self.masked.update(result.masked)
+    def add(self, line: int, outcome: ImportedRecord) -> None:
+        self.written += outcome.changed
+        self.unchanged += not outcome.changed and outcome.code is None
+        self.text_only += outcome.index_state is IndexState.TEXT_ONLY
+        self.dropped.update(outcome.dropped)
+        self.masked.update(outcome.masked)
+        if outcome.code == OlderStatement.code:
+            self.older += 1
+        elif outcome.code is not None:
+            self.refused.append(RefusedLine(line=line, code=outcome.code))
 
 
 async def load(
@@ -81,37 +84,40 @@ async def load(
     at_once: int = AT_ONCE,
     resume: bool = False,
     new_consent: bool = False,
-    progress: Callable[[], None] | None = None,
+    consented: Collection[Scope] = (),
+    progress: Callable[[int], None] | None = None,
 ) -> ImportReport:
-    """Write `records`. progress: called after each.
+    """Write `records`. progress: called with how many are done since the last time.
 
     resume: pass over events that are stored already, without comparing or embedding them again. new_consent: take what
-    may have been forgotten. Otherwise a record is refused whose event is not later than the last forget that may have
-    been of its person, unless it is stored: nobody can tell from a name whether that person was forgotten.
+    may have been forgotten. consented: of these people only. Otherwise a record is refused whose event is not later
+    than the last forget that may have been of its person, unless it is stored: nobody can tell from a name whether that
+    person was forgotten.
     Raises DatabaseUnavailable, TenantClosed and the like; then what was written stands, and a second run goes on.
     """
     tally = _Tally()
     gate = asyncio.Semaphore(at_once)
     people = scopes(records)
 
-    async def person(scoped: ScopedMemory, mine: Sequence[ImportRecord]) -> None:
+    async def person(scope: Scope, mine: Sequence[ImportRecord]) -> None:
+        scoped = memory.scope(tenant=scope.tenant, subject=scope.subject)
         async with gate:
-            until = None if new_consent else await scoped.forgotten_until()
-            there = await _stored(memory, scoped) if resume or until is not None else frozenset()
-            for record in mine:
-                if resume and isinstance(record, EpisodeRecord) and _identity(record) in there:
-                    tally.unchanged += 1
-                elif until is not None and _identity(record) not in there and not _is_later(record, until):
-                    tally.refused.append(RefusedLine(line=record.line, code=ConsentNeeded.code))
-                else:
-                    await _write(scoped, record, tally)
-                if progress is not None:
-                    progress()
+            try:
+                outcomes = await scoped.import_records(
+                    [record.admitted for record in mine],
+                    resume=resume,
+                    new_consent=new_consent or scope in consented,
+                    progress=progress,
+                )
+            except SubjectForgotten as error:  # meanwhile, and with whatever was written of this person
+                outcomes = (ImportedRecord(changed=False, code=error.code),) * len(mine)
+        for record, outcome in zip(mine, outcomes, strict=True):
+            tally.add(record.line, outcome)
 
     try:
         async with asyncio.TaskGroup() as tasks:
             for scope, mine in people.items():
-                tasks.create_task(person(memory.scope(tenant=scope.tenant, subject=scope.subject), mine))
+                tasks.create_task(person(scope, mine))
     except* OlvidoError as failed:
         raise _first(failed) from None
     return ImportReport(
@@ -133,78 +139,6 @@ def _first(failed: BaseExceptionGroup[OlvidoError]) -> OlvidoError:
     return _first(error) if isinstance(error, BaseExceptionGroup) else error
 
 
-_Identity = tuple[object, ...]
-
-
-async def _stored(memory: Memory, scoped: ScopedMemory) -> frozenset[_Identity]:
-    """What is stored: keys with value and origin class (another value is another statement), and event ids."""
-    found: set[_Identity] = {
-        (preference.key, preference.value, preference.origin.origin_class) for preference in await scoped.preferences()
-    }
-    cursor = None
-    while True:
-        page = await scoped.episodes(limit=memory.policy.limits.page_size_max, cursor=cursor)
-        found.update((episode.definition, episode.event_id) for episode in page.items)
-        if page.next_cursor is None:
-            return frozenset(found)
-        cursor = page.next_cursor
-
-
-def _identity(record: ImportRecord) -> _Identity:
-    if isinstance(record, PreferenceRecord):
-        return (record.key, record.value, record.origin.origin_class)
-    return (record.definition, record.event_id)
-
-
-def _is_later(record: ImportRecord, until: datetime) -> bool:
-    """Whether its event is later than `until`; one without a time may be of any time."""
-    at = record.origin.at if isinstance(record, PreferenceRecord) else record.occurred_at
-    return at is not None and at > until
-
-
-async def _write(scoped: ScopedMemory, record: ImportRecord, tally: _Tally) -> None:
-    try:
-        if isinstance(record, PreferenceRecord):
-            tally.add(await _preference(scoped, record))
-        else:
-            tally.add(await _episode(scoped, record))
-    except OlderStatement:
-        tally.older += 1
-    except (Conflict, InvalidTime, Refused) as error:  # InvalidTime: it expired since the file was checked
-        tally.refused.append(RefusedLine(line=record.line, code=error.code))
-
-
-async def _preference(scoped: ScopedMemory, record: PreferenceRecord) -> Written[Preference]:
-    return await scoped.set_preference(
-        record.key,
-        record.value,
-        origin=record.origin,
-        expires_at=KEEP if record.expires_at is None else record.expires_at,
-    )
-
-
-async def _episode(scoped: ScopedMemory, record: EpisodeRecord) -> Written[Episode]:
-    if record.occurred_at is None:
-        return await scoped.remember(
-            str(record.fields["text"]),
-            origin=record.origin,
-            event_id=record.event_id,
-            expires_at=KEEP if record.expires_at is None else record.expires_at,
-            language=record.language,
-        )
-    return await scoped.record_episode(
-        record.definition,
-        event_id=record.event_id,
-        occurred_at=record.occurred_at,
-        fields=record.fields,
-        case_id=record.case_id,
-        status=record.status,
-        origin=record.origin,
-        expires_at=KEEP if record.expires_at is None else record.expires_at,
-        language=record.language,
-    )
-
-
 def told(report: ImportReport) -> RenderableType:
     """The report as lines for a person."""
     from rich.text import Text  # noqa: PLC0415 - a report may be made without a terminal
@@ -224,6 +158,6 @@ def told(report: ImportReport) -> RenderableType:
     if any(refused.code == ConsentNeeded.code for refused in report.refused):
         lines.append(
             "Somebody was forgotten here after what these say had happened, and it may have been the same person. "
-            "If the person consented again, import with --new-consent."
+            "Of whoever consented again, import with --new-consent-for SUBJECT; of all in the file, with --new-consent."
         )
     return Text("\n".join(lines))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from olvido.surfaces.terminal import cell, grid, plain
 if TYPE_CHECKING:
     from olvido.domain.context import ContextBlock
     from olvido.domain.origin import Origin
-    from olvido.domain.recalled import Recall
+    from olvido.domain.recalled import Recall, RecallItem
     from olvido.domain.records import Episode, Page, Preference, PreferenceVersion, Summary, Written
     from olvido.domain.report import ForgetReport, PurgeReport
 
@@ -115,18 +116,17 @@ def recall(found: Recall, *, explain: bool = False) -> RenderableType:
         parts.extend(_under(cell(one.label, "yellow")) for one in found.consult)
     if found.preferences:
         parts.append(Text("Current preferences, always offered", style="bold"))
-        parts.extend(_under(cell(one.label)) for one in found.preferences)
+    for preference in found.preferences:
+        parts.extend([_under(cell(preference.label)), _ids(preference, explain=explain)])
     if found.items:
         parts.append(Text("History, best match first", style="bold"))
     for one in found.items:
         parts.append(_under(cell(one.label, "cyan")))
         said = [f"{name}: {value}" for name, value in one.record.fields.items()]
         parts.extend(_under(Text(plain(line)), 4) for line in said)
-        detail = f"score {one.score:.2f}, record id {one.record_id}"
-        if explain and one.parts is not None:
-            numbers = {name: getattr(one.parts, name) for name in ("lex", "sem", "base", "recency", "reliability")}
-            detail += "; " + ", ".join(f"{name} {'-' if n is None else f'{n:.3f}'}" for name, n in numbers.items())
-        parts.append(_under(Text(detail, style="dim"), 4))
+        parts.append(_ids(one, explain=explain))
+        again = (f"also {origin(other.origin)}, {moment(other.at)}, record id {other.record_id}" for other in one.also)
+        parts.extend(_under(cell(line, "dim"), 4) for line in again)
     if not parts:
         parts.append(Text("Nothing is recalled: nothing stored for this person bears on the question."))
     if found.omitted:
@@ -136,12 +136,22 @@ def recall(found: Recall, *, explain: bool = False) -> RenderableType:
     return Group(*parts)
 
 
+def _ids(item: RecallItem[Preference] | RecallItem[Episode], *, explain: bool) -> RenderableType:
+    detail = f"{item.strength}, score {item.score:.2f}, record id {item.record_id}"
+    if explain and item.parts is not None:
+        numbers = ((part.name, getattr(item.parts, part.name)) for part in fields(item.parts) if part.name != "score")
+        detail += "; " + ", ".join(f"{name} {'-' if number is None else f'{number:.3f}'}" for name, number in numbers)
+    return _under(Text(detail, style="dim"), 4)
+
+
 def context_note(block: ContextBlock) -> str:
     """What the block took of its budget and what it left out, with how to fetch it."""
     lines = [f"{block.tokens} of at most {block.max_tokens} tokens."]
     if block.omitted:
         lines.append(f"Left out for length: {len(block.omitted)}")
         lines.extend(f"  {plain(one.label)}  {one.record_id or ''}".rstrip() for one in block.omitted)
+    if block.more:
+        lines.append(f"Not chosen by recall, as too weak or beyond its limit: {block.more}.")
     return "\n".join(lines)
 
 
@@ -178,6 +188,7 @@ def forget(report: ForgetReport) -> RenderableType:
     if not report.found:
         return Group(
             Text("Nothing of this is stored here, so nothing was removed."),
+            *_handed_over(report),
             Text("Whether copies outside hold it is for their holders to say:", style="dim"),
             _outside(report),
         )
@@ -193,6 +204,7 @@ def forget(report: ForgetReport) -> RenderableType:
         lines.append(Text(f"{empty} more relations had no rows of it{verified}.", style="dim"))
     if report.chain is not None:
         lines.append(Text(f"Earlier values of the preference: {report.chain}."))
+    lines.extend(_handed_over(report))
     lines.append(Text(""))
     if report.outside:
         lines.extend([_outside(report), Text("")])
@@ -200,6 +212,17 @@ def forget(report: ForgetReport) -> RenderableType:
     lines.append(Text(f"Status: {report.status}{still_open}.", style="bold"))
     lines.append(Text(MEANING.get(str(report.status), "")))
     return Group(*lines)
+
+
+def _handed_over(report: ForgetReport) -> list[RenderableType]:
+    """The episodes that outlive a session, by the ids that forget them."""
+    if not report.handed_over:
+        return []
+    ids = ", ".join(map(str, report.handed_over))
+    one = len(report.handed_over) == 1
+    what = "1 episode" if one else f"{len(report.handed_over)} episodes"
+    remain = "remains here, to be forgotten by its id" if one else "remain here, to be forgotten by their ids"
+    return [Text(f"{what} that the session was handed over to {remain}: {ids}")]
 
 
 def _outside(report: ForgetReport) -> RenderableType:

@@ -11,7 +11,7 @@ from uuid import UUID
 from olvido import memory as core
 from olvido.domain.compaction import Summarise
 from olvido.domain.context import ContextBlock
-from olvido.domain.export import Export, ImportedExport
+from olvido.domain.export import Export, ImportedExport, ImportedRecord
 from olvido.domain.instants import KEEP, KeepType
 from olvido.domain.origin import ALL_ORIGINS, Origin, OriginClass
 from olvido.domain.policy import Policy
@@ -32,12 +32,13 @@ from olvido.domain.records import (
     Summary,
     Written,
 )
-from olvido.domain.report import ForgetReport, PurgeReport
+from olvido.domain.report import ForgetReport, IndexReport, PurgeReport
 from olvido.domain.scope import Scope
 from olvido.operations import (
     compact,
     sessions,
 )
+from olvido.operations.import_records import Incoming
 from olvido.sync.portal import Portal
 
 
@@ -262,6 +263,25 @@ class ScopedMemory:
         """Record many episodes at once, all or none. See `olvido.operations.record_episodes`."""
         return self._portal.call(self._inner.record_episodes(episodes))
 
+    def import_records(
+        self,
+        records: Sequence[Incoming],
+        *,
+        resume: bool = False,
+        new_consent: bool = False,
+        progress: Callable[[int], None] | None = None,
+    ) -> tuple[ImportedRecord, ...]:
+        """Store records from elsewhere, in their order, and say of each what became of it; refused ones stop no other.
+
+        records: each a NewPreference or a NewEpisode, or what `olvido.operations.import_records.admit_record` made of
+        it. What may have been forgotten is refused, unless the person consented again (new_consent). resume: pass over
+        events that are stored already. progress: called with how many are done since the last time.
+        See `olvido.operations.import_records`. Raises OriginNotGranted, UnsafeDatabase without a worker's login.
+        """
+        return self._portal.call(
+            self._inner.import_records(records, resume=resume, new_consent=new_consent, progress=progress)
+        )
+
     def get_episode(self, record_id: UUID | str) -> Episode:
         """One live episode. Raises NotFound, for a foreign id as for one that never was."""
         return self._portal.call(self._inner.get_episode(record_id))
@@ -293,10 +313,12 @@ class ScopedMemory:
         kinds: Collection[Kind] | None = None,
         definition: str | None = None,
         case_id: str | None = None,
+        product: str | None = None,
         status: str | None = None,
         origin_class: OriginClass | None = None,
         since: datetime | None = None,
         until: datetime | None = None,
+        explain: bool = False,
     ) -> Recall:
         """What is known that bears on `query`, labelled as history, exact within this scope. See operations.recall."""
         return self._portal.call(
@@ -307,10 +329,12 @@ class ScopedMemory:
                 kinds=kinds,
                 definition=definition,
                 case_id=case_id,
+                product=product,
                 status=status,
                 origin_class=origin_class,
                 since=since,
                 until=until,
+                explain=explain,
             )
         )
 
@@ -411,9 +435,37 @@ class Memory:
         """
         return ScopedMemory(self._portal, self._inner.scope(tenant=tenant, subject=subject, asserts=asserts))
 
-    def purge_expired(self, *, batch_size: int = 1000, progress: Callable[[int], None] | None = None) -> PurgeReport:
+    def now(self) -> datetime:
+        """The instant by which this store judges (UTC): that of its database, not of this machine.
+
+        Take it for an event that happens now, or to count an expiry from. Raises DatabaseUnavailable.
+        """
+        return self._portal.call(self._inner.now())
+
+    def purge_expired(
+        self, *, batch_size: int = 1000, limit: int | None = None, progress: Callable[[int], None] | None = None
+    ) -> PurgeReport:
         """Remove what has expired, in every scope. See `olvido.operations.purge`."""
-        return self._portal.call(self._inner.purge_expired(batch_size=batch_size, progress=progress))
+        return self._portal.call(self._inner.purge_expired(batch_size=batch_size, limit=limit, progress=progress))
+
+    def repair_index(
+        self,
+        *,
+        limit: int | None = None,
+        batch_size: int = 64,
+        tried_before: datetime | None = None,
+        recheck: bool = False,
+        progress: Callable[[int], None] | None = None,
+    ) -> IndexReport:
+        """Index anew what has no entry, no vector, or one of another model, in every scope; recall goes on meanwhile.
+
+        See `olvido.operations.reindex`.
+        """
+        return self._portal.call(
+            self._inner.repair_index(
+                limit=limit, batch_size=batch_size, tried_before=tried_before, recheck=recheck, progress=progress
+            )
+        )
 
     def forget_tenant(
         self, tenant: str, *, dry_run: bool = False, progress: Callable[[int, int], None] | None = None

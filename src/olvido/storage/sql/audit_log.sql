@@ -16,6 +16,24 @@ SELECT DISTINCT record_id FROM olvido.audit_log
    AND ((action = 'forget' AND kind = 'record')
         OR (action = 'reopened' AND kind = 'preference' AND at >= %(after)s))
 
+-- name: revoked
+-- Which of some records were forgotten in this company, alone or with whatever life held them, since a life last took
+-- them in. Reads the log of the company, unless nothing was ever forgotten there.
+WITH held AS MATERIALIZED (
+    SELECT record_id, subject_key, min(at) AS since,
+           max(at) FILTER (WHERE action = 'forget' AND kind = 'record') AS forgotten_at
+      FROM olvido.audit_log
+     WHERE tenant_id = %(tenant)s AND record_id = ANY(%(record_ids)s)
+       AND EXISTS (SELECT FROM olvido.audit_log f WHERE f.tenant_id = %(tenant)s AND f.action = 'forget')
+     GROUP BY record_id, subject_key
+), ended AS MATERIALIZED (
+    SELECT subject_key, max(at) AS ended_at FROM olvido.audit_log
+     WHERE tenant_id = %(tenant)s AND action = 'forget' AND kind = 'subject' GROUP BY subject_key
+)
+SELECT record_id FROM held LEFT JOIN ended USING (subject_key)
+ GROUP BY record_id
+HAVING max(greatest(forgotten_at, ended_at)) >= max(since)
+
 -- name: forgotten_until
 -- The last forget in this company that may have been of one person: any before their life here, or one in it.
 -- Nobody can tell whom a forget before it was of: its key is random and names nobody.

@@ -11,6 +11,7 @@ UNION ALL SELECT 'session_items' AS relation, count(*) AS rows FROM olvido.sessi
 UNION ALL SELECT 'session_facts' AS relation, count(*) AS rows FROM olvido.session_facts WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s
 UNION ALL SELECT 'sessions' AS relation, count(*) AS rows FROM olvido.sessions WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s
 UNION ALL SELECT 'due' AS relation, count(*) AS rows FROM olvido.due WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s
+UNION ALL SELECT 'lives' AS relation, count(*) AS rows FROM olvido.lives WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s
 UNION ALL SELECT 'subjects' AS relation, count(*) AS rows FROM olvido.subjects WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s
 
 -- name: checksums
@@ -79,6 +80,10 @@ DELETE FROM olvido.sessions WHERE tenant_id = %(tenant)s AND subject_key = %(sub
 -- name: forget_due
 -- Delete the rows of the scope in due.
 DELETE FROM olvido.due WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s
+
+-- name: forget_lives
+-- Delete the rows of the scope in lives.
+DELETE FROM olvido.lives WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s
 
 -- name: forget_subjects
 -- Delete the rows of the scope in subjects.

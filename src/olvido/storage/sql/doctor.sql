@@ -14,6 +14,13 @@ SELECT r.rolname::text AS role, r.rolcanlogin AS logs_in,
                   AND (x.rolsuper OR x.rolbypassrls OR x.rolcreaterole OR x.rolreplication)) AS outranks
   FROM pg_catalog.pg_roles r WHERE r.rolname = ANY(%(roles)s)
 
+-- name: memberships
+-- Every role that one of the four is a member of, itself or through others; of a superuser, that is no news.
+SELECT r.rolname::text AS role, x.rolname::text AS member_of
+  FROM pg_catalog.pg_roles r JOIN pg_catalog.pg_roles x ON x.oid <> r.oid AND pg_has_role(r.oid, x.oid, 'MEMBER')
+ WHERE r.rolname = ANY(%(roles)s) AND NOT r.rolsuper
+ ORDER BY role, member_of
+
 -- name: grants
 -- Who may do what with each relation and column of the schema.
 SELECT c.relname::text AS relation, a.privilege_type AS verb,
@@ -34,9 +41,6 @@ WITH ours AS (
      WHERE c.relnamespace = to_regnamespace('olvido') AND c.relkind IN ('r', 'p')
 )
 SELECT 'owner' AS kind, relation, owner AS name FROM ours WHERE owner <> 'olvido_owner'
-UNION ALL
-SELECT 'trigger', o.relation, t.tgname::text
-  FROM pg_catalog.pg_trigger t JOIN ours o ON o.oid = t.tgrelid WHERE NOT t.tgisinternal
 UNION ALL
 SELECT 'statistics', o.relation, s.stxname::text FROM pg_catalog.pg_statistic_ext s JOIN ours o ON o.oid = s.stxrelid
 UNION ALL
@@ -95,8 +99,8 @@ SELECT count(*)::integer AS lives, min(next_due_at) AS oldest,
   FROM olvido.due WHERE next_due_at <= clock_timestamp()
 
 -- name: next_tenant
--- The next company, in order, in which something expires at some time; seen by a worker only.
-SELECT min(tenant_id) AS tenant FROM olvido.due WHERE tenant_id > %(after)s::text COLLATE "C"
+-- The next company, in order, in which somebody lives; seen by a worker only.
+SELECT min(tenant_id) AS tenant FROM olvido.lives WHERE tenant_id > %(after)s::text COLLATE "C"
 
 -- name: indexed
 -- Live records of the scope that recall looks for, by the embedder of their vector; entry: they have an index entry.

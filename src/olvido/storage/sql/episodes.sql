@@ -13,11 +13,16 @@ WITH stored AS (
 ), entry AS (
     INSERT INTO olvido.index_entries (
         tenant_id, subject_key, record_id, kind, definition, purpose, case_id, status, origin_class, occurred_at,
-        expires_at, language, terms, term_count, embedder, embedding)
+        expires_at, language, lexer, words, word_count, identifiers, product, speaker, timed, embedder, embedding)
     SELECT tenant_id, subject_key, record_id, 'episode', definition, purpose, case_id, status, origin_class,
-           occurred_at, expires_at, language, l.terms, olvido.term_count(l.terms), %(embedder)s,
-           %(embedding)s::halfvec
-      FROM stored, (SELECT olvido.lex(%(language)s, %(content)s) AS terms OFFSET 0) AS l
+           occurred_at, expires_at, language, %(lexer)s, %(words)s, %(word_count)s, %(identifiers)s, %(product)s,
+           %(speaker)s, %(timed)s, %(embedder)s, %(embedding)s::halfvec
+      FROM stored
+), marked AS (
+    -- A worker looks at this life again if what it holds is of another model, or of none.
+    UPDATE olvido.lives SET indexed_by = NULL
+     WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND indexed_by <> coalesce(%(indexed_by)s::text, '')
+       AND EXISTS (SELECT FROM stored)
 ), due AS (
     INSERT INTO olvido.due (tenant_id, subject_key, next_due_at)
     SELECT tenant_id, subject_key, expires_at FROM stored WHERE expires_at IS NOT NULL
@@ -32,17 +37,19 @@ WITH stored AS (
 SELECT * FROM stored
 
 -- name: record_many
--- The same for many episodes: `records` is a JSON array of objects, and `embeddings` has one vector or NULL for each.
+-- The same for many episodes: `records` is a JSON array of objects; `words` and `embeddings` have one of it for each.
 WITH given AS MATERIALIZED (
     SELECT * FROM ROWS FROM (
         jsonb_to_recordset(%(records)s) AS (
             record_id uuid, audit_id uuid, definition text, event_id text, case_id text, status text, fields jsonb,
             language text, purpose text, untrusted boolean, origin_class text, origin_source text, origin_ref text,
-            origin_actor text, origin_at timestamptz, occurred_at timestamptz, expires_at timestamptz, content text),
+            origin_actor text, origin_at timestamptz, occurred_at timestamptz, expires_at timestamptz,
+            word_count integer, identifiers text, product text, speaker text, timed boolean),
+        unnest(%(words)b::sparsevec[]),
         unnest(%(embeddings)b::halfvec[])
     ) AS g (record_id, audit_id, definition, event_id, case_id, status, fields, language, purpose, untrusted,
-            origin_class, origin_source, origin_ref, origin_actor, origin_at, occurred_at, expires_at, content,
-            embedding)
+            origin_class, origin_source, origin_ref, origin_actor, origin_at, occurred_at, expires_at, word_count,
+            identifiers, product, speaker, timed, words, embedding)
 ), stored AS (
     INSERT INTO olvido.episodes (
         tenant_id, subject_key, record_id, definition, event_id, case_id, status, fields, language, purpose,
@@ -57,13 +64,16 @@ WITH given AS MATERIALIZED (
 ), entry AS (
     INSERT INTO olvido.index_entries (
         tenant_id, subject_key, record_id, kind, definition, purpose, case_id, status, origin_class, occurred_at,
-        expires_at, language, terms, term_count, embedder, embedding)
-    SELECT tenant_id, subject_key, record_id, 'episode', definition, purpose, case_id, status, origin_class,
-           occurred_at, expires_at, language, l.terms, olvido.term_count(l.terms),
-           CASE WHEN l.embedding IS NOT NULL THEN %(embedder)s::text END, l.embedding
-      FROM stored
-      JOIN (SELECT record_id, embedding, olvido.lex(language, content) AS terms FROM given OFFSET 0) AS l
-     USING (record_id)
+        expires_at, language, lexer, words, word_count, identifiers, product, speaker, timed, embedder, embedding)
+    SELECT tenant_id, subject_key, record_id, 'episode', s.definition, s.purpose, s.case_id, s.status, s.origin_class,
+           s.occurred_at, s.expires_at, s.language, %(lexer)s, g.words, g.word_count, g.identifiers, g.product,
+           g.speaker, g.timed, CASE WHEN g.embedding IS NOT NULL THEN %(embedder)s::text END, g.embedding
+      FROM stored s JOIN given g USING (record_id)
+), marked AS (
+    -- A worker looks at this life again if what it holds is of another model, or of none.
+    UPDATE olvido.lives SET indexed_by = NULL
+     WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND indexed_by <> coalesce(%(indexed_by)s::text, '')
+       AND EXISTS (SELECT FROM stored)
 ), due AS (
     INSERT INTO olvido.due (tenant_id, subject_key, next_due_at)
     SELECT %(tenant)s, %(subject)s, min(expires_at) FROM stored HAVING min(expires_at) IS NOT NULL
@@ -83,6 +93,14 @@ SELECT * FROM olvido.episodes
  WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND definition = %(definition)s
    AND event_id = %(event_id)s
    FOR UPDATE
+
+-- name: by_events
+-- The live episodes of some events.
+SELECT e.* FROM olvido.episodes e
+  JOIN unnest(%(definitions)s::text[], %(event_ids)s::text[]) AS g (definition, event_id)
+    ON e.definition = g.definition AND e.event_id = g.event_id
+ WHERE e.tenant_id = %(tenant)s AND e.subject_key = %(subject)s
+   AND (e.expires_at IS NULL OR e.expires_at > %(now)s)
 
 -- name: get
 -- One episode by record id, unless it is expired.
@@ -113,3 +131,12 @@ DELETE FROM olvido.episodes
 SELECT record_id FROM olvido.episodes
  WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND expires_at <= %(now)s
  LIMIT %(batch)s FOR UPDATE SKIP LOCKED
+
+-- name: last_of_cases
+-- The newest live report of each of some cases, for one purpose, and how many live reports that case has.
+SELECT DISTINCT ON (e.definition, e.case_id) e.*, count(*) OVER (PARTITION BY e.definition, e.case_id) AS reports
+  FROM olvido.episodes e
+ WHERE e.tenant_id = %(tenant)s AND e.subject_key = %(subject)s
+   AND (e.expires_at IS NULL OR e.expires_at > %(now)s) AND e.purpose = %(purpose)s
+   AND (e.definition, e.case_id) IN (SELECT * FROM unnest(%(definitions)s::text[], %(case_ids)s::text[]))
+ ORDER BY e.definition, e.case_id, e.occurred_at DESC, e.record_id DESC

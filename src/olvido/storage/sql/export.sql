@@ -6,6 +6,10 @@ SELECT external_id, created_at FROM olvido.subjects WHERE tenant_id = %(tenant)s
 -- How many notes there are of when something of this person expires.
 SELECT count(*) AS rows FROM olvido.due WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s
 
+-- name: export_lives
+-- How many notes there are of what the index of this person was made by.
+SELECT count(*) AS rows FROM olvido.lives WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s
+
 -- name: export_sessions
 -- Live sessions, in the order in which they were opened.
 SELECT * FROM olvido.sessions

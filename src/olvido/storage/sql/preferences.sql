@@ -1,3 +1,15 @@
+-- name: enter
+-- Enter a scope to state one key, with the stored value of it, live or expired, locked until the transaction ends.
+-- One answer instead of two. The value is looked for after the scope was entered, because it depends on what that
+-- answered; one that was first written while this waited to enter is not seen.
+SELECT h.*, e.subject_key, e.entered_at, e.over, e.closed, set_config('plan_cache_mode', 'auto', true)
+  FROM olvido.enter_scope(%(tenant)s::text, %(external)s::text, %(subject)s::uuid, true) AS e
+  LEFT JOIN LATERAL (
+      SELECT * FROM olvido.preferences p
+       WHERE p.tenant_id = %(tenant)s AND p.subject_key = %(subject)s AND p.subject_key = e.subject_key
+         AND p.key = %(key)s
+         FOR UPDATE) AS h ON true
+
 -- name: head_for_update
 -- The stored value of one key, live or expired, locked until the transaction ends.
 -- A join with its version would lose the row after waiting for another writer, whose version it does not see.
@@ -31,10 +43,16 @@ WITH head AS (
 ), entry AS (
     INSERT INTO olvido.index_entries (
         tenant_id, subject_key, record_id, kind, definition, purpose, origin_class, occurred_at, expires_at,
-        language, terms, term_count, embedder, embedding)
+        language, lexer, words, word_count, identifiers, timed, embedder, embedding)
     SELECT tenant_id, subject_key, record_id, 'preference', key, purpose, origin_class, said_at, expires_at,
-           %(language)s, l.terms, olvido.term_count(l.terms), %(embedder)s, %(embedding)s::halfvec
-      FROM head, (SELECT olvido.lex(%(language)s, %(content)s) AS terms OFFSET 0) AS l
+           %(language)s, %(lexer)s, %(words)s, %(word_count)s, %(identifiers)s, %(timed)s, %(embedder)s,
+           %(embedding)s::halfvec
+      FROM head
+), marked AS (
+    -- A worker looks at this life again if what it holds is of another model, or of none.
+    UPDATE olvido.lives SET indexed_by = NULL
+     WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND indexed_by <> coalesce(%(indexed_by)s::text, '')
+       AND EXISTS (SELECT FROM head)
 ), due AS (
     INSERT INTO olvido.due (tenant_id, subject_key, next_due_at)
     SELECT tenant_id, subject_key, expires_at FROM head WHERE expires_at IS NOT NULL
@@ -74,14 +92,21 @@ WITH closed AS (
 ), entry AS (
     INSERT INTO olvido.index_entries (
         tenant_id, subject_key, record_id, kind, definition, purpose, origin_class, occurred_at, expires_at,
-        language, terms, term_count, embedder, embedding)
+        language, lexer, words, word_count, identifiers, timed, embedder, embedding)
     SELECT tenant_id, subject_key, record_id, 'preference', key, purpose, origin_class, said_at, expires_at,
-           %(language)s, l.terms, olvido.term_count(l.terms), %(embedder)s, %(embedding)s::halfvec
-      FROM head, (SELECT olvido.lex(%(language)s, %(content)s) AS terms OFFSET 0) AS l
+           %(language)s, %(lexer)s, %(words)s, %(word_count)s, %(identifiers)s, %(timed)s, %(embedder)s,
+           %(embedding)s::halfvec
+      FROM head
     ON CONFLICT (tenant_id, subject_key, record_id) DO UPDATE SET
         purpose = excluded.purpose, origin_class = excluded.origin_class, occurred_at = excluded.occurred_at,
-        expires_at = excluded.expires_at, language = excluded.language, terms = excluded.terms,
-        term_count = excluded.term_count, embedder = excluded.embedder, embedding = excluded.embedding
+        expires_at = excluded.expires_at, language = excluded.language, lexer = excluded.lexer,
+        words = excluded.words, word_count = excluded.word_count, identifiers = excluded.identifiers,
+        timed = excluded.timed, embedder = excluded.embedder, embedding = excluded.embedding
+), marked AS (
+    -- A worker looks at this life again if what it holds is of another model, or of none.
+    UPDATE olvido.lives SET indexed_by = NULL
+     WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND indexed_by <> coalesce(%(indexed_by)s::text, '')
+       AND EXISTS (SELECT FROM head)
 ), due AS (
     INSERT INTO olvido.due (tenant_id, subject_key, next_due_at)
     SELECT tenant_id, subject_key, least(expires_at, %(retain_until)s) FROM head

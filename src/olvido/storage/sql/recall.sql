@@ -1,8 +1,9 @@
--- name: rank
--- Every eligible record scored exactly (olvido.domain.ranking says how); the best episodes and all preferences.
+-- name: scan
+-- What ranking reads of every eligible record, as arrays in one order: keys and numbers, nothing that was said.
 WITH eligible AS NOT MATERIALIZED (
-    -- Read three times below rather than stored once: the vectors of a large scope would spill to disk.
-    SELECT e.record_id, e.kind, e.origin_class, e.occurred_at, e.language, e.terms, e.term_count::float8 AS length,
+    SELECT e.record_id, e.kind, e.definition, e.case_id, e.origin_class, e.occurred_at, e.identifiers, e.speaker, e.timed,
+           CASE WHEN e.lexer = %(lexer)s THEN e.words END AS words,
+           CASE WHEN e.lexer = %(lexer)s THEN e.word_count END AS word_count,
            CASE WHEN e.embedder = %(embedder)s::text AND vector_dims(e.embedding) = %(dimensions)s::integer
                 THEN e.embedding END AS embedding
       FROM olvido.index_entries e
@@ -13,98 +14,51 @@ WITH eligible AS NOT MATERIALIZED (
        AND (e.kind = 'preference' OR (
                (%(definition)s::text IS NULL OR e.definition = %(definition)s)
            AND (%(case_id)s::text IS NULL OR e.case_id = %(case_id)s)
+           AND (%(product)s::text IS NULL OR e.product = %(product)s)
            AND (%(status)s::text IS NULL OR e.status = %(status)s)
            AND (%(origin_class)s::text IS NULL OR e.origin_class = %(origin_class)s)
            AND (%(since)s::timestamptz IS NULL OR e.occurred_at >= %(since)s)
            AND (%(until)s::timestamptz IS NULL OR e.occurred_at < %(until)s)))
 ),
-measures AS MATERIALIZED (
-    SELECT count(*)::float8 AS records,
-           count(*) FILTER (WHERE kind = 'episode') AS episodes,
-           count(embedding) AS vectors,
-           coalesce(nullif(avg(length), 0), 1) AS mean_length,
-           sum(embedding::vector) AS total
-      FROM eligible
-),
--- The words of the question, once for the records of each language. Stop words of the question's own language count
--- nowhere: records of another language would not have dropped them, and they would weigh as rare words.
-stops AS MATERIALIZED (
-    SELECT lexeme FROM unnest(olvido.lex('other', %(query)s::text))
-    EXCEPT
-    SELECT lexeme FROM unnest(olvido.lex(%(language)s::text, %(query)s::text))
-),
-spoken AS MATERIALIZED (
-    SELECT l.language, array_agg(w.lexeme) AS words
-      FROM unnest(ARRAY['en', 'es', 'pt', 'other']) AS l (language),
-           LATERAL unnest(olvido.lex(l.language, %(query)s::text)) AS w
-     WHERE w.lexeme NOT IN (SELECT lexeme FROM stops)
-     GROUP BY l.language
-),
--- The words that a record shares with the question: mark them with a weight, keep what is marked.
-hits AS MATERIALIZED (
-    SELECT e.record_id, e.language, e.length, w.lexeme, cardinality(w.positions)::float8 AS frequency
-      FROM eligible e JOIN spoken s ON s.language = e.language,
-           LATERAL unnest(ts_filter(setweight(e.terms, 'A', s.words), '{a}')) AS w
-),
-rarity AS MATERIALIZED (
-    SELECT s.language, s.lexeme, ln(1 + (m.records - s.df + 0.5::float8) / (s.df + 0.5::float8)) AS idf
-      FROM (SELECT s.language, w.lexeme, coalesce(f.df, 0) AS df
-              FROM spoken s CROSS JOIN LATERAL unnest(s.words) AS w (lexeme)
-              LEFT JOIN (SELECT lexeme, count(*)::float8 AS df FROM hits GROUP BY lexeme) AS f
-                ON f.lexeme = w.lexeme) AS s, measures m
-),
-bounds AS MATERIALIZED (
-    SELECT language, sum(idf) AS most FROM rarity GROUP BY language
-),
-lexical AS MATERIALIZED (
-    SELECT h.record_id,
-           sum(r.idf * h.frequency / (h.frequency + %(k1)s::float8 * (
-               1 - %(b)s::float8 + %(b)s::float8 * h.length / m.mean_length))) / max(b.most) AS lex
-      FROM hits h JOIN rarity r ON r.language = h.language AND r.lexeme = h.lexeme
-      JOIN bounds b ON b.language = h.language, measures m
-     GROUP BY h.record_id
-),
--- What all vectors have in common says nothing: it is taken out of the question and of the records.
-middle AS MATERIALIZED (
-    SELECT (coalesce(m.total + c.centre, c.centre) * array_fill(
-               (1 / (m.vectors + %(centre_weight)s::float8))::real, ARRAY[%(dimensions)s::integer])::vector) AS mean
-      FROM measures m,
-           (SELECT %(centre)s::vector * array_fill(
-                %(centre_weight)s::real, ARRAY[%(dimensions)s::integer])::vector AS centre) AS c
+-- What all vectors have in common says nothing: it is taken out of the question, and so out of every inner product.
+newest AS MATERIALIZED (
+    SELECT count(*) AS vectors, sum(embedding::vector) AS total
+      FROM (SELECT DISTINCT embedding
+              FROM (SELECT embedding FROM eligible WHERE embedding IS NOT NULL
+                     ORDER BY record_id DESC LIMIT %(centre_sample)s) AS n
+             ORDER BY embedding) AS d
 ),
 asked AS MATERIALIZED (
-    SELECT mean::halfvec AS mean, direction, l2_norm(direction) AS size,
-           -(mean::halfvec <#> direction) AS shift
-      FROM (SELECT mean, (%(vector)s::vector - mean)::halfvec AS direction FROM middle OFFSET 0) AS q
-),
-parts AS MATERIALIZED (
-    SELECT e.record_id, e.kind, e.occurred_at, coalesce(l.lex, 0) AS lex,
-           -- (d - m) . (q - m) / (|d - m| |q - m|), without building d - m for every record
-           CASE WHEN e.embedding IS NOT NULL THEN greatest(0, (-(e.embedding <#> e.direction) - e.shift)
-                       / nullif((e.embedding <-> e.mean) * e.size, 0)) END AS sem,
-           %(recency_weight)s::float8 * power(0.5::float8, least(1000, greatest(0,
-               date_part('epoch', %(now)s::timestamptz - e.occurred_at) / %(half_life)s::float8))) AS recency,
-           CASE e.origin_class WHEN 'declared' THEN %(declared)s::float8 WHEN 'observed' THEN %(observed)s::float8
-                ELSE %(inferred)s::float8 END AS reliability
-      -- Every l has its e. FULL, because a full join is never a nested loop: without statistics on these columns the
-      -- planner would choose one, and it takes time with the square of the records.
-      FROM (SELECT * FROM eligible CROSS JOIN asked) AS e FULL JOIN lexical l ON l.record_id = e.record_id
-),
-scored AS MATERIALIZED (
-    SELECT p.record_id, p.kind, p.occurred_at, p.lex, p.sem, p.base, p.recency, p.reliability,
-           -- Nine digits: sums of the same numbers in another order would decide between equals.
-           round((p.base + p.recency + p.reliability) * 1e9) / 1e9 AS score
-      FROM (SELECT *, round((%(text_weight)s::float8 * lex + %(meaning_weight)s::float8 * coalesce(sem, lex))
-                            * 1e9) / 1e9 AS base FROM parts) AS p
+    SELECT direction::halfvec AS direction, -(mean <#> direction) AS shift,
+           -- The root mean square of |d - m| over the newest vectors, all of length 1, stands for each of them.
+           1 / nullif(vector_norm(direction)
+                      * sqrt(greatest(1 + 2 * (mean <#> total) / vectors + vector_norm(mean) ^ 2, 0)), 0) AS scale
+      FROM (SELECT vectors, total, mean, %(vector)s::vector - mean AS direction
+              FROM (SELECT vectors, total,
+                           (total + %(centre)s::vector) * array_fill(
+                               (1 / (vectors + %(centre_weight)s::float8))::real, ARRAY[%(dimensions)s::integer]
+                           )::vector AS mean
+                      FROM newest WHERE vectors > 0 OFFSET 0) AS m OFFSET 0) AS q
 )
-SELECT m.episodes, m.records::bigint - m.vectors AS bare, b.*
-  FROM measures m LEFT JOIN (
-    (SELECT * FROM scored WHERE kind = 'episode' AND base >= %(floor)s::float8
-      ORDER BY score DESC, occurred_at DESC, record_id LIMIT %(size)s)
-    UNION ALL
-    SELECT * FROM scored WHERE kind = 'preference'
-  ) AS b ON true
- ORDER BY b.score DESC, b.occurred_at DESC, b.record_id
+SELECT array_agg(e.record_id) AS record_id,
+       array_agg(coalesce(hashtextextended(e.case_id, 0), 0)) AS "case",
+       array_agg(e.occurred_at) AS occurred_at,
+       array_agg(coalesce(e.word_count, 0)) AS length,
+       -- How often the record has each word of the question, four bits a word: the question gives word i of a product
+       -- the weight 16 ** i, and a float4, exact to 24 bits, holds five such words.
+       array_agg(coalesce(
+           CASE WHEN %(asked)s > 0 THEN (-(e.words <#> %(words_0)s))::bigint END
+         + CASE WHEN %(asked)s > 5 THEN (-(e.words <#> %(words_1)s))::bigint << 20 ELSE 0 END
+         + CASE WHEN %(asked)s > 10 THEN (-(e.words <#> %(words_2)s))::bigint << 40 ELSE 0 END, -1)) AS hits,
+       array_agg(coalesce((-(e.embedding <#> a.direction) - a.shift) * a.scale, 'NaN')) AS sem,
+       array_agg((e.kind = 'preference')::integer
+               + CASE WHEN e.embedding IS NULL OR e.words IS NULL THEN 2 ELSE 0 END
+               + CASE WHEN e.identifiers <> '' AND e.identifiers LIKE ANY(%(fragments)s::text[]) THEN 4 ELSE 0 END
+               + CASE WHEN e.timed THEN 8 ELSE 0 END
+               + CASE WHEN e.speaker = ANY(%(names)s::text[]) THEN 16 ELSE 0 END
+               + CASE e.origin_class WHEN 'declared' THEN 96 WHEN 'observed' THEN 64 ELSE 32 END
+               + coalesce(array_position(%(definitions)s::text[], e.definition), 0) * 128) AS flags
+  FROM eligible e LEFT JOIN asked a ON true
 
 -- name: episodes
 -- The episodes that ranking chose, as they are stored.
@@ -128,7 +82,7 @@ SELECT * FROM olvido.episodes
      WHERE e.tenant_id = %(tenant)s AND e.subject_key = %(subject)s
        AND (e.expires_at IS NULL OR e.expires_at > %(now)s)
        AND e.purpose = %(purpose)s AND e.kind = 'episode'
-       AND tsvector_to_array(e.terms) && %(words)s::text[]
+       AND e.lexer = %(lexer)s AND e.words <#> %(words)s < 0
      ORDER BY e.occurred_at DESC, e.record_id LIMIT %(size)s)
    AND (expires_at IS NULL OR expires_at > %(now)s) AND purpose = %(purpose)s
  ORDER BY occurred_at DESC, record_id

@@ -100,12 +100,12 @@ UPDATE olvido.due SET next_due_at = %(due_at)s WHERE tenant_id = %(tenant)s AND 
 DELETE FROM olvido.due WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s
 
 -- name: queue_for_life
--- Let whoever writes for this life finish, and be next.
-SELECT olvido.queue(%(subject)s::uuid::text, true)
+-- Let whoever writes for this life finish, and be next; at: when the turn came.
+SELECT clock_timestamp() AS at FROM olvido.queue(%(subject)s::uuid::text, true)
 
 -- name: queue_for_tenant
--- Let whoever begins a life in this company finish, and be next.
-SELECT olvido.queue(%(tenant)s, true)
+-- Let whoever begins a life in this company finish, and be next; at: when the turn came.
+SELECT clock_timestamp() AS at FROM olvido.queue(%(tenant)s, true)
 
 -- name: hold_preferences
 -- Hold one preference, live or expired, against whoever corrects it.

@@ -61,8 +61,11 @@ WITH reachable AS (
 SELECT EXISTS (SELECT FROM reachable WHERE rolsuper) AS superuser,
        EXISTS (SELECT FROM reachable WHERE rolbypassrls) AS bypasses,
        EXISTS (SELECT FROM reachable WHERE rolcreaterole) AS creates_roles,
-       EXISTS (SELECT FROM reachable WHERE rolreplication OR rolname IN (
-           'pg_read_server_files', 'pg_write_server_files', 'pg_execute_server_program')) AS reads_files,
+       EXISTS (SELECT FROM reachable WHERE rolreplication) AS replicates,
+       -- of a superuser, who is a member of every role, none is told
+       ARRAY(SELECT rolname::text FROM reachable
+              WHERE starts_with(rolname, 'pg_') AND NOT EXISTS (SELECT FROM reachable WHERE rolsuper)) AS predefined,
+       current_setting('session_replication_role') = 'replica' AS skips_keys,
        EXISTS (SELECT FROM relations JOIN reachable r ON r.oid = relowner) AS owns_relations,
        EXISTS (SELECT FROM relations c JOIN reachable r
                    ON has_table_privilege(r.oid, c.oid, 'TRUNCATE, TRIGGER, REFERENCES')) AS outranks_rows,
@@ -101,19 +104,64 @@ SELECT c.relname::text AS relation, p.polname::text AS name, p.polpermissive AS 
 SELECT p.proname::text AS name, pg_catalog.pg_get_function_sqlbody(p.oid) AS body FROM pg_catalog.pg_proc p
  WHERE p.pronamespace = to_regnamespace('olvido') AND starts_with(p.proname, 'current_')
 
--- name: keys
--- Whether each relation has a primary key, and a checked foreign key of its scope to `subjects`.
-SELECT c.relname::text AS relation,
-       EXISTS (SELECT FROM pg_catalog.pg_constraint k WHERE k.conrelid = c.oid AND k.contype = 'p') AS keyed,
-       EXISTS (SELECT FROM pg_catalog.pg_constraint k
-                WHERE k.conrelid = c.oid AND k.contype = 'f' AND k.convalidated
-                  AND k.confrelid = to_regclass('olvido.subjects')
-                  AND ARRAY['tenant_id', 'subject_key'] = (
-                        SELECT array_agg(a.attname::text ORDER BY u.place)
-                          FROM unnest(k.conkey) WITH ORDINALITY AS u (attnum, place)
-                          JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum = u.attnum)) AS tied
-  FROM pg_catalog.pg_class c
- WHERE c.relnamespace = to_regnamespace('olvido') AND c.relkind IN ('r', 'p') AND NOT c.relispartition
+-- name: objects
+-- What hangs on each relation, with its definition; printed with `qualify`. holder: the relation itself, or a leaf of it.
+-- What a leaf has from its parent is left out, as it can be neither dropped nor changed there; and so is what refers to
+-- a leaf, which PostgreSQL keeps beside the key that refers to the parent.
+WITH ours AS (
+    SELECT c.oid, coalesce(p.relname, c.relname)::text AS relation, c.relname::text AS holder, p.oid IS NOT NULL AS leaf
+      FROM pg_catalog.pg_class c
+      LEFT JOIN pg_catalog.pg_inherits i ON i.inhrelid = c.oid
+      LEFT JOIN pg_catalog.pg_class p ON p.oid = i.inhparent AND p.relnamespace = c.relnamespace
+     WHERE c.relnamespace = to_regnamespace('olvido') AND c.relkind IN ('r', 'p')
+), referring AS MATERIALIZED (  -- or it would be looked for once a leaf
+    SELECT k.* FROM pg_catalog.pg_constraint k
+     WHERE k.contype = 'f' AND k.conparentid = 0 AND k.confrelid IN (SELECT oid FROM ours)
+       AND k.conrelid NOT IN (SELECT oid FROM ours)
+)
+SELECT o.relation, o.holder, 'column' AS kind, a.attname::text AS name,
+       regexp_replace(pg_catalog.format_type(a.atttypid, a.atttypmod), '^.*\.', '')
+           || CASE WHEN l.collname <> 'default' THEN ' COLLATE "' || l.collname || '"' ELSE '' END
+           || CASE WHEN a.attstorage <> 'x' AND a.attlen = -1
+                   THEN ' STORAGE ' || CASE a.attstorage WHEN 'p' THEN 'PLAIN' WHEN 'm' THEN 'MAIN' ELSE 'EXTERNAL' END
+                   ELSE '' END
+           || CASE WHEN a.attidentity <> '' OR a.attgenerated <> '' THEN ' GENERATED' ELSE '' END
+           || coalesce(' DEFAULT ' || pg_catalog.pg_get_expr(d.adbin, d.adrelid), '')
+           || CASE WHEN a.attnotnull THEN ' NOT NULL' ELSE '' END AS definition
+  FROM ours o JOIN pg_catalog.pg_attribute a ON a.attrelid = o.oid AND a.attnum > 0 AND NOT a.attisdropped
+  LEFT JOIN pg_catalog.pg_collation l ON l.oid = a.attcollation
+  LEFT JOIN pg_catalog.pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+ WHERE NOT o.leaf
+UNION ALL
+SELECT o.relation, o.holder, CASE k.contype WHEN 'c' THEN 'check' ELSE 'key' END, k.conname::text,
+       pg_catalog.pg_get_constraintdef(k.oid)
+  FROM ours o JOIN pg_catalog.pg_constraint k ON k.conrelid = o.oid
+ WHERE k.contype IN ('p', 'u', 'f', 'c', 'x') AND k.conparentid = 0 AND NOT (o.leaf AND k.coninhcount > 0)
+UNION ALL
+SELECT o.relation, o.holder, 'key', k.conrelid::regclass::text || '.' || k.conname,
+       pg_catalog.pg_get_constraintdef(k.oid)
+  FROM referring k JOIN ours o ON o.oid = k.confrelid
+UNION ALL
+SELECT o.relation, o.holder,
+       CASE WHEN i.indisunique THEN 'key' WHEN i.indexprs IS NOT NULL THEN 'expression index' ELSE 'index' END,
+       x.relname::text,
+       substring(pg_catalog.pg_get_indexdef(i.indexrelid) FROM ' USING (.*)$')
+           || CASE WHEN i.indisvalid THEN '' ELSE ' INVALID' END
+  FROM ours o JOIN pg_catalog.pg_index i ON i.indrelid = o.oid JOIN pg_catalog.pg_class x ON x.oid = i.indexrelid
+ WHERE NOT i.indisvalid
+    OR NOT x.relispartition
+   AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint k
+                    WHERE k.conindid = i.indexrelid AND k.contype IN ('p', 'u', 'x'))
+UNION ALL
+SELECT o.relation, o.holder, 'rule', r.rulename::text, pg_catalog.pg_get_ruledef(r.oid)
+  FROM ours o JOIN pg_catalog.pg_rewrite r ON r.ev_class = o.oid
+UNION ALL
+SELECT o.relation, o.holder, 'trigger', t.tgname::text, pg_catalog.pg_get_triggerdef(t.oid)
+  FROM ours o JOIN pg_catalog.pg_trigger t ON t.tgrelid = o.oid WHERE NOT t.tgisinternal AND t.tgparentid = 0
+UNION ALL
+SELECT DISTINCT o.relation, o.holder, 'disabled trigger', '', ''
+  FROM ours o JOIN pg_catalog.pg_trigger t ON t.tgrelid = o.oid WHERE t.tgisinternal AND t.tgenabled <> 'O'
+ ORDER BY 1, 2, 3, 4
 
 -- name: bodies
 -- The bodies of the functions of the schema, as they were written.

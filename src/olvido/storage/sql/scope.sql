@@ -6,12 +6,12 @@ SELECT set_config('timezone', 'UTC', false), set_config('datestyle', 'ISO, MDY',
 -- name: enter
 -- Enter a scope by external id for the rest of the transaction.
 SELECT subject_key, entered_at, over, closed
-  FROM olvido.enter_scope(%(tenant)s::text, %(external)s::text, %(pinned)s::uuid, %(lock)s::boolean)
+  FROM olvido.enter_scope(%(tenant)s::text, %(external)s::text, %(subject)s::uuid, %(lock)s::boolean)
 
 -- name: enter_to_insert
 -- Enter a scope to write, for inserts above all: these, and their foreign keys to subjects, may keep a generic plan.
 SELECT subject_key, entered_at, over, closed, set_config('plan_cache_mode', 'auto', true)
-  FROM olvido.enter_scope(%(tenant)s::text, %(external)s::text, %(pinned)s::uuid, true)
+  FROM olvido.enter_scope(%(tenant)s::text, %(external)s::text, %(subject)s::uuid, true)
 
 -- name: enter_life
 -- Enter a scope by the key of a life for the rest of the transaction.

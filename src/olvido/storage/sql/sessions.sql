@@ -122,6 +122,20 @@ SELECT m.* FROM olvido.messages m
    AND m.sequence >= %(first)s
  ORDER BY m.sequence LIMIT %(size)s
 
+-- name: of_fact
+-- The record id of the session that one fact belongs to.
+SELECT s.record_id FROM olvido.session_facts f
+  JOIN olvido.sessions s
+    ON s.tenant_id = f.tenant_id AND s.subject_key = f.subject_key AND s.session_id = f.session_id
+ WHERE f.tenant_id = %(tenant)s AND f.subject_key = %(subject)s AND f.record_id = %(record_id)s
+   AND s.tenant_id = %(tenant)s AND s.subject_key = %(subject)s
+
+-- name: handed_over
+-- The episodes of some events, whatever they are called in the policy.
+SELECT record_id FROM olvido.episodes
+ WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND event_id = ANY(%(event_ids)s::text[])
+ ORDER BY record_id
+
 -- name: close
 -- Close a session: it stays readable until it expires.
 UPDATE olvido.sessions SET closed_at = %(now)s

@@ -33,9 +33,10 @@ def doctor(
 ) -> None:
     """Look at a database without serving from it, and say what to do about each finding.
 
-    Errors break the contract: roles, grants, row security, versions, relations that the data map lacks. Warnings are
-    overdue purges, index gaps, companies not wholly forgotten, and what else keeps copies: logs, archives, replicas,
-    slots, old snapshots. Changes nothing. The exit code is 6 if there is an error, and 0 with warnings and notes.
+    Errors break the contract: roles and what they are members of, grants, row security, keys, rules, triggers,
+    versions, relations that the data map lacks. Warnings are overdue purges, index gaps, lost indexes and checks,
+    companies not wholly forgotten, and what else keeps copies: logs, archives, replicas, slots, old snapshots. Changes
+    nothing. The exit code is 6 if there is an error, and 0 with warnings and notes.
     """
     diagnosis = _diagnose(where(database_url, data_dir, worker_url=worker_url), tenant, lives)
     answer(diagnosis, lambda: _told(diagnosis), as_json=as_json)
@@ -44,12 +45,17 @@ def doctor(
 
 
 def _diagnose(place: Where, tenant: str | None, lives: int) -> Diagnosis:
-    from olvido.bootstrap import data_directory, default_embedder_id
+    from olvido.bootstrap import data_directory, try_default_embedder
     from olvido.operations.diagnose import diagnose
 
-    embedder = default_embedder_id()
+    async def look(request_url: str, worker_url: str | None, server_url: str | None = None) -> Diagnosis:
+        embedder = await try_default_embedder()
+        return await diagnose(
+            request_url, worker_url, server_url=server_url, embedder=embedder, tenant=tenant, lives=lives
+        )
+
     if place.url is not None:
-        return asyncio.run(diagnose(place.url, place.worker_url, embedder=embedder, tenant=tenant, lives=lives))
+        return asyncio.run(look(place.url, place.worker_url))
 
     from olvido.adapters import embedded
 
@@ -57,11 +63,7 @@ def _diagnose(place: Where, tenant: str | None, lives: int) -> Diagnosis:
     if not directory.exists():  # starting a server would make it
         raise DataDirectoryError(f"There is no memory to look at in {directory}. Name one with --data-dir.")
     with embedded.start(directory) as server:
-        urls = server.urls
-        looking = diagnose(
-            urls.app, urls.worker, server_url=urls.superuser, embedder=embedder, tenant=tenant, lives=lives
-        )
-        return asyncio.run(looking)
+        return asyncio.run(look(server.urls.app, server.urls.worker, server.urls.superuser))
 
 
 def _told(diagnosis: Diagnosis) -> RenderableType:
@@ -94,6 +96,8 @@ def _facts(diagnosis: Diagnosis) -> list[str]:
             f"PostgreSQL {diagnosis.server_version}, pgvector {diagnosis.pgvector_version}, "
             f"schema version {diagnosis.schema_version}, {diagnosis.leaves} leaves."
         )
+    if diagnosis.embedder is not None:
+        lines.append(f"Embedder: {diagnosis.embedder}.")
     if diagnosis.overdue_lives:
         since = "" if diagnosis.overdue_since is None else f", since {instant(diagnosis.overdue_since)}"
         lines.append(f"Expired and waiting for a purge: records of {diagnosis.overdue_lives} subjects{since}.")
@@ -104,6 +108,8 @@ def _facts(diagnosis: Diagnosis) -> list[str]:
             f"Index looked at: records {seen.records}, lives {seen.lives}, companies {seen.tenants}"
             + (f"; {vectors}." if vectors else ".")
         )
+    if diagnosis.unrepaired_lives:
+        lines.append(f"Waiting for a worker to look at their index: {diagnosis.unrepaired_lives} subjects.")
     if diagnosis.oldest_snapshot_at is not None:
         lines.append(f"The oldest snapshot is from {instant(diagnosis.oldest_snapshot_at)}.")
     return lines

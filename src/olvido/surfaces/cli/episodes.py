@@ -103,15 +103,13 @@ def record(
     given = [_pair(pair) for pair in field or ()]
 
     async def work(memory: Memory) -> Written[Episode]:
-        from datetime import UTC, datetime
-
         from olvido.surfaces.typed import typed
 
         shapes = memory.policy.episode(definition).shapes
         return await memory.scope(tenant=tenant, subject=subject).record_episode(
             definition,
             event_id=event_id,
-            occurred_at=datetime.now(UTC) if occurred_at is None else occurred_at,
+            occurred_at=await memory.now() if occurred_at is None else occurred_at,
             fields={name: typed(text, shapes[name].type if name in shapes else "text") for name, text in given},
             case_id=case_id,
             status=status,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -15,7 +16,10 @@ from olvido.surfaces.cli.options import AsJson, DatabaseUrl, DataDir, PolicyFile
 from olvido.surfaces.cli.runtime import Where, answer, progress_bar, run, where
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from olvido.domain.export import ImportedExport
+    from olvido.domain.scope import Scope
     from olvido.memory import Memory
     from olvido.surfaces.import_sources import Read
     from olvido.surfaces.importing import ImportReport
@@ -38,7 +42,7 @@ def import_(
     file: Annotated[Path, typer.Argument(help="A file; - is standard input.", show_default=False)],
     form: Annotated[Format, typer.Option("--from", help="What the file holds.")] = Format.LINES,
     tenant: Annotated[
-        str | None, typer.Option("--tenant", "-t", help="The company, for every --from but lines.", show_default=False)
+        str | None, typer.Option("--tenant", "-t", help="The company; --from lines has its own.", show_default=False)
     ] = None,
     subject: Annotated[
         str | None, typer.Option("--subject", "-s", help="The person, for --from export.", show_default=False)
@@ -55,8 +59,17 @@ def import_(
         bool, typer.Option("--resume", help="Go on after a run that failed: pass over what is stored already.")
     ] = False,
     new_consent: Annotated[
-        bool, typer.Option("--new-consent", help="They consented again: take what may have been forgotten here.")
+        bool, typer.Option("--new-consent", help="They all consented again: take what may have been forgotten here.")
     ] = False,
+    new_consent_for: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--new-consent-for",
+            metavar="SUBJECT",
+            help="This person of the file consented again; give one for each. At several companies: with --tenant.",
+            show_default=False,
+        ),
+    ] = None,
     data_dir: DataDir = None,
     database_url: DatabaseUrl = None,
     worker_url: WorkerUrl = None,
@@ -71,8 +84,8 @@ def import_(
 
     What was forgotten stays away. An export says of which life it is, so a forget of it is found. Lines only name a
     person, and nobody can tell afterwards whether somebody of that name was forgotten: a record that is not stored,
-    and happened before the last forget that may have been of its person, is refused. --new-consent takes it. To ask
-    takes the login of a worker.
+    and happened before the last forget that may have been of its person, is refused. --new-consent takes it, and
+    --new-consent-for that of one person. To ask takes the login of a worker.
 
     lines: each has "kind" (preference, episode or note), "tenant" and "subject", then for a preference "key", "value",
     "origin" with "at"; for an episode "definition", "event_id", "occurred_at", "origin", and optionally "fields",
@@ -94,6 +107,7 @@ def import_(
             tenant=_needed(tenant, "--tenant", form),
             subject=_needed(subject, "--subject", form),
             new_consent=new_consent,
+            named=new_consent_for or (),
             as_json=as_json,
         )
         return
@@ -101,19 +115,28 @@ def import_(
     async def work(memory: Memory) -> ImportReport:
         from olvido.surfaces.importing import load
 
-        read = _read(content, form, memory, name=file.name, tenant=tenant, namespace=namespace)
+        now = await memory.now()
+        read = _read(content, form, memory, name=file.name, now=now, tenant=tenant, namespace=namespace)
+        consented = _consented(new_consent_for or (), (record.scope for record in read.records), tenant)
         done = 0
         with progress_bar(as_json=as_json) as bar:
             task = None if bar is None else bar.add_task("Importing", total=len(read.records))
 
-            def advance() -> None:
+            def advance(records: int) -> None:
                 nonlocal done
-                done += 1
+                done += records
                 if bar is not None and task is not None:
-                    bar.advance(task)
+                    bar.advance(task, records)
 
             try:
-                report = await load(memory, read.records, resume=resume, new_consent=new_consent, progress=advance)
+                report = await load(
+                    memory,
+                    read.records,
+                    resume=resume,
+                    new_consent=new_consent,
+                    consented=consented,
+                    progress=advance,
+                )
             except BaseException:
                 if done:
                     typer.echo(f"Cut short after {done} of {len(read.records)} records; go on with --resume.", err=True)
@@ -130,22 +153,56 @@ def import_(
 
 
 def _read(
-    content: bytes, form: Format, memory: Memory, *, name: str, tenant: str | None, namespace: str | None
+    content: bytes,
+    form: Format,
+    memory: Memory,
+    *,
+    name: str,
+    now: datetime,
+    tenant: str | None,
+    namespace: str | None,
 ) -> Read:
     """The records of a file that may be of many people."""
     from olvido.surfaces.import_sources import parse_langgraph, parse_lines, parse_mem0
 
     if form is Format.LINES:
-        return parse_lines(content, memory.policy, name=name)
+        return parse_lines(content, memory.policy, name=name, now=now)
     company = _needed(tenant, "--tenant", form)
     if form is Format.MEM0:
-        return parse_mem0(content, memory.policy, name=name, tenant=company)
+        return parse_mem0(content, memory.policy, name=name, now=now, tenant=company)
     shape = _needed(namespace, "--namespace", form)
-    return parse_langgraph(content, memory.policy, name=name, tenant=company, namespace=shape)
+    return parse_langgraph(content, memory.policy, name=name, now=now, tenant=company, namespace=shape)
 
 
-def _one_person(place: Where, content: bytes, *, tenant: str, subject: str, new_consent: bool, as_json: bool) -> None:
+def _consented(named: Sequence[str], people: Iterable[Scope], tenant: str | None) -> frozenset[Scope]:
+    """The people of a file that --new-consent-for names; a name that finds nobody, or two, is a mistake."""
+    if not named:
+        return frozenset()
+    scopes = {scope for scope in people if tenant is None or scope.tenant == tenant}
+    found = set()
+    for subject in named:
+        several = [scope for scope in scopes if scope.subject == subject]
+        if len(several) != 1:
+            problem = "at several companies: say --tenant" if several else "not in the file"
+            raise typer.BadParameter(f"{subject} is {problem}. Nothing was written.", param_hint="'--new-consent-for'")
+        found.update(several)
+    return frozenset(found)
+
+
+def _one_person(
+    place: Where,
+    content: bytes,
+    *,
+    tenant: str,
+    subject: str,
+    new_consent: bool,
+    named: Sequence[str],
+    as_json: bool,
+) -> None:
     """Import an export into one scope."""
+    from olvido.domain.scope import Scope
+
+    consented = bool(_consented(named, [Scope(tenant=tenant, subject=subject)], tenant))
     try:
         document = json.loads(content)
     except (ValueError, RecursionError):
@@ -153,7 +210,7 @@ def _one_person(place: Where, content: bytes, *, tenant: str, subject: str, new_
 
     async def work(memory: Memory) -> ImportedExport:
         scoped = memory.scope(tenant=tenant, subject=subject)
-        return await scoped.import_export(document, new_consent=new_consent)
+        return await scoped.import_export(document, new_consent=new_consent or consented)
 
     report = run(place, work)
 
@@ -171,9 +228,12 @@ def _needed(value: str | None, option: str, form: Format) -> str:
 
 
 def _content(file: Path) -> bytes:
+    from olvido.domain.encoding import utf8
+
     if str(file) == "-":
-        return sys.stdin.buffer.read()
+        return utf8(sys.stdin.buffer.read(), "standard input")
     try:
-        return file.read_bytes()
+        content = file.read_bytes()
     except OSError as error:
         raise typer.BadParameter(f"The file cannot be read: {error.strerror}.", param_hint="'FILE'") from None
+    return utf8(content, file.name)

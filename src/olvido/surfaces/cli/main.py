@@ -24,6 +24,7 @@ from olvido.surfaces.cli import (
     policies,
     preferences,
     reading,
+    worker,
 )
 from olvido.surfaces.cli.options import example
 
@@ -115,6 +116,9 @@ app.command(
     rich_help_panel=OPERATE,
     epilog=example("olvido migrate --database-url postgresql://owner@db.example/olvido --leaves 64"),
 )(maintenance.migrate)
+app.command(
+    "worker", rich_help_panel=OPERATE, epilog=example("olvido worker", "olvido worker --once --duty embed --json")
+)(worker.worker)
 app.command("doctor", rich_help_panel=OPERATE, epilog=example("olvido doctor --json"))(diagnosis.doctor)
 app.add_typer(
     policies.app,

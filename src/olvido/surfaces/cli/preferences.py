@@ -27,12 +27,10 @@ from olvido.surfaces.cli.options import (
 from olvido.surfaces.cli.runtime import answer, run, where
 
 if TYPE_CHECKING:
-    from datetime import datetime
+    from collections.abc import Callable
 
-    from olvido.domain.origin import Origin
     from olvido.domain.records import PreferenceVersion
     from olvido.memory import Memory, ScopedMemory
-    from olvido.surfaces.cli.runtime import Where
 
 app = typer.Typer(no_args_is_help=True)
 SCOPE = "--tenant acme --subject ana"
@@ -44,53 +42,66 @@ ExpectedVersion = Annotated[
 ]
 
 
-@app.command("set", epilog=example(f"olvido preference set language pt {SCOPE} --ref turn-17"))
-def set_(
-    key: Key,
-    value: Value,
-    tenant: Tenant,
-    subject: Subject,
-    expires_at: ExpiresAt = None,
-    expected_version: ExpectedVersion = None,
-    origin: OriginName = None,
-    source: Source = None,
-    ref: Ref = None,
-    data_dir: DataDir = None,
-    database_url: DatabaseUrl = None,
-    policy: PolicyFile = None,
-    as_json: AsJson = False,
-) -> None:
-    """State a value. It becomes current, unless a newer or better founded statement stands.
+def _stating(change: Change, meaning: str) -> Callable[..., None]:
+    """The command that states a value as `change`: a set and a correction take the same words. meaning: its help."""
 
-    Without --origin it counts as declared by the person and told to you, the operator.
-    """
-    said = origin_of(origin, source, ref, default=OriginClass.DECLARED)
-    place = where(database_url, data_dir, policy)
-    result = _state(place, (tenant, subject), (key, value), Change.SET, said, expires_at, expected_version)
-    _show(result, as_json=as_json)
+    def command(
+        key: Key,
+        value: Value,
+        tenant: Tenant,
+        subject: Subject,
+        expires_at: ExpiresAt = None,
+        expected_version: ExpectedVersion = None,
+        origin: OriginName = None,
+        source: Source = None,
+        ref: Ref = None,
+        data_dir: DataDir = None,
+        database_url: DatabaseUrl = None,
+        policy: PolicyFile = None,
+        as_json: AsJson = False,
+    ) -> None:
+        said = origin_of(origin, source, ref, default=OriginClass.DECLARED)
+
+        async def work(memory: Memory) -> Written[Preference]:
+            from olvido.surfaces.typed import typed
+
+            person = _scope(memory, tenant, subject)
+            state = person.set_preference if change is Change.SET else person.correct_preference
+            return await state(
+                key,
+                typed(value, memory.policy.preference(key).shape.type),
+                origin=said,
+                expires_at=KEEP if expires_at is None else expires_at,
+                expected_version=expected_version,
+            )
+
+        result = run(where(database_url, data_dir, policy), work)
+
+        from rich.console import Group
+
+        from olvido.surfaces import reports
+
+        answer(
+            result,
+            lambda: Group(reports.written(result), reports.preferences((result.record,))),
+            as_json=as_json,
+        )
+
+    command.__doc__ = meaning
+    return command
 
 
-@app.command("correct", epilog=example(f"olvido preference correct language es {SCOPE} --expected-version 1"))
-def correct(
-    key: Key,
-    value: Value,
-    tenant: Tenant,
-    subject: Subject,
-    expires_at: ExpiresAt = None,
-    expected_version: ExpectedVersion = None,
-    origin: OriginName = None,
-    source: Source = None,
-    ref: Ref = None,
-    data_dir: DataDir = None,
-    database_url: DatabaseUrl = None,
-    policy: PolicyFile = None,
-    as_json: AsJson = False,
-) -> None:
-    """Correct the current value, as its owner confirmed it. The version before is kept as history."""
-    said = origin_of(origin, source, ref, default=OriginClass.DECLARED)
-    place = where(database_url, data_dir, policy)
-    result = _state(place, (tenant, subject), (key, value), Change.CORRECTED, said, expires_at, expected_version)
-    _show(result, as_json=as_json)
+SET = """State a value. It becomes current, unless a newer or better founded statement stands.
+
+Without --origin it counts as declared by the person and told to you, the operator.
+"""
+CORRECT = "Correct the current value, as its owner confirmed it. The version before is kept as history."
+CORRECTION = f"olvido preference correct language es {SCOPE} --expected-version 1"
+
+app.command("set", epilog=example(f"olvido preference set language pt {SCOPE} --ref turn-17"))(
+    _stating(Change.SET, SET)
+)
+app.command("correct", epilog=example(CORRECTION))(_stating(Change.CORRECTED, CORRECT))
 
 
 @app.command("get", epilog=example(f"olvido preference get language {SCOPE}"))
@@ -160,41 +171,3 @@ def history(
 
 def _scope(memory: Memory, tenant: str, subject: str) -> ScopedMemory:
     return memory.scope(tenant=tenant, subject=subject)
-
-
-def _state(
-    place: Where,
-    scope: tuple[str, str],
-    stated: tuple[str, str],
-    change: Change,
-    origin: Origin | None,
-    expires_at: datetime | None,
-    expected_version: int | None,
-) -> Written[Preference]:
-    async def work(memory: Memory) -> Written[Preference]:
-        from olvido.surfaces.typed import typed
-
-        ana = _scope(memory, *scope)
-        key, text = stated
-        state = ana.set_preference if change is Change.SET else ana.correct_preference
-        return await state(
-            key,
-            typed(text, memory.policy.preference(key).shape.type),
-            origin=origin,
-            expires_at=KEEP if expires_at is None else expires_at,
-            expected_version=expected_version,
-        )
-
-    return run(place, work)
-
-
-def _show(result: Written[Preference], *, as_json: bool) -> None:
-    from rich.console import Group
-
-    from olvido.surfaces import reports
-
-    answer(
-        result,
-        lambda: Group(reports.written(result), reports.preferences((result.record,))),
-        as_json=as_json,
-    )

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from olvido.domain.origin import OriginClass
+from olvido.domain.records import Kind
 from olvido.surfaces.cli.options import (
     AsJson,
     CaseId,
@@ -36,9 +38,12 @@ def recall(
     subject: Subject,
     limit: Annotated[int | None, typer.Option(help="Episodes at most.")] = None,
     purpose: Purpose = None,
+    kind: Annotated[list[Kind] | None, typer.Option("--kind", help="Only this kind; give it twice for both.")] = None,
     definition: Definition = None,
     case_id: CaseId = None,
+    product: Annotated[str | None, typer.Option(help="Only episodes about this product.")] = None,
     status: Status = None,
+    origin: Annotated[OriginClass | None, typer.Option("--origin", help="Only episodes of this origin.")] = None,
     since: Since = None,
     until: Until = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show what each score is made of.")] = False,
@@ -54,18 +59,22 @@ def recall(
             question,
             limit=limit,
             purpose=purpose,
+            kinds=kind or None,
             definition=definition,
             case_id=case_id,
+            product=product,
             status=status,
+            origin_class=origin,
             since=since,
             until=until,
+            explain=explain,
         )
 
     found = run(where(database_url, data_dir, policy), work)
 
-    from olvido.surfaces import reports
+    from olvido.surfaces import documents, reports
 
-    answer(found, lambda: reports.recall(found, explain=explain), as_json=as_json)
+    answer(documents.recall(found), lambda: reports.recall(found, explain=explain), as_json=as_json)
 
 
 def context(

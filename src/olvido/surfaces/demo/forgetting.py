@@ -20,11 +20,11 @@ PURGED = {"preferences": 1, "preference_versions": 1, "index_entries": 1}
 async def _expiry(stage: Stage) -> Told:
     customer = stage.enter(CUSTOMER)
     rows = (await customer.stored_rows())["preferences"]
-    end = stage.now() + SHORT
+    end = await stage.memory.now() + SHORT
     said = Origin.declared("user-confirmation", ref="turn-12")
     await customer.set_preference("contact_channel", "whatsapp", origin=said, expires_at=end)
     before = await customer.get_preference("contact_channel")
-    await stage.wait(end)
+    await stage.wait(end - await stage.memory.now())
     after = await customer.get_preference("contact_channel")
     stored = (await customer.stored_rows())["preferences"] - rows
     report = await stage.memory.purge_expired()

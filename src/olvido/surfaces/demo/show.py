@@ -9,7 +9,8 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from datetime import timedelta
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -54,9 +55,9 @@ async def _show(data_dir: Path, audience: _Quiet | _Told) -> bool:
     home = await asyncio.to_thread(make_fresh, data_dir)
     holds = True
     async with olvido.open(home) as memory:
-        records = parse(support_cases(), memory.policy, name=CASES)
+        records = parse(support_cases(), memory.policy, name=CASES, now=await memory.now())
         report = await audience.loads(memory, records)
-        stage = Stage(memory=memory, people=scopes(records).keys(), now=lambda: datetime.now(UTC), wait=audience.waits)
+        stage = Stage(memory=memory, people=scopes(records).keys(), wait=audience.waits)
         for chapter in STORY:
             audience.opens(chapter)
             told = await chapter.act(stage)
@@ -89,9 +90,9 @@ def _command() -> str:
     return shlex.quote(str(program) if shown.startswith("..") else shown)
 
 
-async def _pass(instant: datetime) -> None:
-    """Let the real clock pass `instant`."""
-    await asyncio.sleep(max(0.0, (instant - datetime.now(UTC)).total_seconds()) + 0.05)
+async def _pass(length: timedelta) -> None:
+    """Let so much time pass, and a moment more."""
+    await asyncio.sleep(max(0.0, length.total_seconds()) + 0.05)
 
 
 class _Quiet:
@@ -109,9 +110,9 @@ class _Quiet:
         self._facts["loaded"] = report = await load(memory, records)
         return report
 
-    async def waits(self, instant: datetime) -> None:
+    async def waits(self, length: timedelta) -> None:
         """Wait."""
-        await _pass(instant)
+        await _pass(length)
 
     def opens(self, chapter: Chapter) -> None:
         """Nothing is printed before the end."""
@@ -160,16 +161,16 @@ class _Told:
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
         with Progress(*columns, console=self._out) as bar:
             task = bar.add_task("Loading cases", total=len(records))
-            report = await load(memory, records, progress=lambda: bar.advance(task))
+            report = await load(memory, records, progress=partial(bar.advance, task))
         self._out.print(told_import(report))
         self._out.print(Text("The policy names no field for a transcript, so none was stored.", style="dim"))
         return report
 
-    async def waits(self, instant: datetime) -> None:
+    async def waits(self, length: timedelta) -> None:
         """Wait, and say so."""
-        seconds = max(0.0, (instant - datetime.now(UTC)).total_seconds())
+        seconds = max(0.0, length.total_seconds())
         self._out.print(_indented(Text(f"… waiting {seconds:.1f} s until it has expired …", style="dim")))
-        await _pass(instant)
+        await _pass(length)
 
     def opens(self, chapter: Chapter) -> None:
         """Say what is about to happen, and the Python that does it."""

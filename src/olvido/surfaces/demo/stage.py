@@ -1,10 +1,10 @@
-"""What the chapters of the demo share: the people, the clock, and what a chapter is."""
+"""What the chapters of the demo share: the people, a way to wait, and what a chapter is."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import timedelta
 
 from olvido.domain.scope import Scope
 from olvido.memory import Memory, ScopedMemory
@@ -34,14 +34,12 @@ class Told:
 class Stage:
     """Where the story happens: `memory` holds the support cases of `people` and nothing else.
 
-    now, wait: the clock of the database, and a way to let it pass an instant. before: checksums that one chapter takes
-    and a later one compares.
+    wait: lets so much time pass. before: checksums that one chapter takes and a later one compares.
     """
 
     memory: Memory
     people: Collection[Scope]
-    now: Callable[[], datetime]
-    wait: Callable[[datetime], Awaitable[None]]
+    wait: Callable[[timedelta], Awaitable[None]]
     before: dict[Scope, dict[str, str]] = field(default_factory=dict)
 
     def enter(self, scope: Scope) -> ScopedMemory:

@@ -1,0 +1,115 @@
+"""What looks like an identifier in a text: order and case numbers, addresses, codes. Compared without separators.
+
+A record keeps its identifiers in one text, lower case, folded, each once as written and once without separators; a
+fragment of a question hits if it is part of that text.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from itertools import pairwise
+
+from olvido.domain.characters import UNSPACED, fold
+from olvido.domain.stop_words import ANY_STOP_WORD
+from olvido.domain.time_words import MONTHS, SHORT_MONTHS, UNITS
+
+MIN_LENGTH = 4
+MAX_FRAGMENTS = 16
+_FEW_WORDS = 2
+_SPACED_LETTERS = range(2, 5)
+
+_LETTER = f"[^\\W_{UNSPACED[1:]}"
+_CHUNK = re.compile(f"{_LETTER}+(?:[-_./:#@+]{{1,3}}{_LETTER}+)*")
+_JOINTS = re.compile(r"[^\w]|_")
+_DIGIT = re.compile(r"\d")
+_HYPHENS = re.compile("[\u2010\u2011]")
+
+# Years, ordinals, decades, dates, times, amounts and measures name no single thing.
+_NO_NAME = re.compile(
+    r"(?:19|20)\d\d(?:s|[-/](?:\d\d|(?:19|20)\d\d))?|\d+(?:st|nd|rd|th|s|[ao])"
+    r"|\d{1,2}[-/.]\d{1,2}(?:[-/.](?:\d\d){1,2})?|\d{4}[-/.]\d{1,2}(?:[-/.]\d{1,2}(?:t[\d:.]+(?:[-+][\d:]+|z)?)?)?"
+    r"|\d{1,2}[:h.]\d\d(?::\d\d)?(?:[ap]m)?"
+    r"|\d+\.\d\d?|[\d.]+(?:[ap]m|hs?|min|sec|[kmg]b|[kcm]?m|k?g|kmh|mph|mg|ml|usd|eur|brl|px|hz|x)"
+)
+
+
+def chunks(text: str) -> list[str]:
+    """The runs of letters and digits of `text` in order, with what joins them; the case stays."""
+    return _CHUNK.findall(_HYPHENS.sub("-", unicodedata.normalize("NFC", text)))
+
+
+def is_identifier(chunk: str) -> bool:
+    """Whether a chunk looks like the name of one thing.
+
+    It has a digit, an @ or an underscore, or is written with dots (crm.lookup), or as an address, or in joined capitals
+    (WXM-AIR). Words with a hyphen or a slash are words.
+    """
+    if chunk.isalpha():
+        return False
+    plain = _plain(chunk)
+    if len(plain) < MIN_LENGTH or _NO_NAME.fullmatch(plain):
+        return False
+    if any(mark in chunk for mark in ("@", "_", "://")) or _DIGIT.search(chunk):
+        return True
+    parts = _JOINTS.split(chunk)
+    if "." in chunk:
+        return "" not in parts and any(len(part) > 1 for part in parts)
+    return len(parts) > 1 and chunk == chunk.upper() and any(len(part) > 1 for part in parts)
+
+
+def identifiers(text: str, case_id: str | None) -> str:
+    """The identifiers in the text of a record, and its case, separated by single spaces; "" if there are none.
+
+    A few letters and the digits after them ("zxn 876") are one as well, without the space.
+    """
+    read = chunks(text)
+    found: dict[str, None] = {}
+    for chunk in read:
+        if is_identifier(chunk):
+            found |= dict.fromkeys(_forms(chunk))
+    for letters, digits in pairwise(read):
+        spaced = digits.isdecimal() and letters.isalpha() and len(letters) in _SPACED_LETTERS
+        if spaced and not (_is_ordinary(letters) or _is_ordinary(digits)):
+            found[_plain(letters + digits)] = None
+    if case_id is not None:
+        found |= dict.fromkeys(_forms(case_id))
+    return " ".join(filter(None, found))
+
+
+def fragments(text: str) -> tuple[str, ...]:
+    """What of a question may be a part of an identifier: to be looked for inside `identifiers`, most telling first.
+
+    At least 4 characters each, at most 16. Of a question of one or two words every word may be. Two words of which one
+    has a digit may be one identifier ("wxm 7").
+    """
+    asked = chunks(text)
+    shouted = text == text.upper()
+    found: dict[str, None] = {}
+    for chunk in asked:
+        capitals = not shouted and chunk.isalpha() and chunk == chunk.upper() != chunk.lower()
+        if capitals or is_identifier(chunk) or (len(asked) <= _FEW_WORDS and not _NO_NAME.fullmatch(_plain(chunk))):
+            found |= dict.fromkeys(_forms(chunk))
+    for pair in pairwise(asked):
+        if any(map(_DIGIT.search, pair)) and not any(is_identifier(chunk) or _is_ordinary(chunk) for chunk in pair):
+            found["".join(_forms(chunk)[-1] for chunk in pair)] = None
+    return tuple(form for form in found if len(form) >= MIN_LENGTH)[:MAX_FRAGMENTS]
+
+
+def _is_ordinary(chunk: str) -> bool:
+    """Whether it is no part of a name: "to", "2026", "May" of "May 23", "years" of "4 years"."""
+    plain = _plain(chunk)
+    units = plain in UNITS or plain.removesuffix("s") in UNITS
+    return (
+        units or plain in MONTHS or plain in SHORT_MONTHS or plain in ANY_STOP_WORD or bool(_NO_NAME.fullmatch(plain))
+    )
+
+
+def _plain(chunk: str) -> str:
+    return "".join(fold(chunk).split())
+
+
+def _forms(chunk: str) -> tuple[str, ...]:
+    """As written and, last, without separators; they may be one."""
+    plain = _plain(chunk)
+    return tuple(form for form in dict.fromkeys((plain, _JOINTS.sub("", plain))) if form) or ("",)

@@ -1,0 +1,194 @@
+"""Dates that a question names, in English, Spanish and Portuguese, as weights over the time of a record.
+
+    month and year   1 in that month, 0.4 in the month after
+    year alone       0.5 in that year
+    full date        exp(-|days| / 7) from 2 days before to 14 days after
+    without a year   the same in each year from ten years ago to the next
+    relative         1 in that interval, 0.4 shortly before and after ("yesterday", "la semana pasada", "há dois dias")
+
+The shapes of the first three were measured on the development part of LoCoMo. Where several dates are named, the
+highest weight holds. Days are UTC days; weeks begin on Monday.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from functools import partial
+
+from olvido.domain.characters import fold
+from olvido.domain.day_spans import Span, Steps, around, day, first_of, month_of, steps, year_alone
+from olvido.domain.relative_dates import READERS, Reader, offset, relative_unit
+from olvido.domain.stop_words import STOP_WORDS
+from olvido.domain.time_words import DOUBTFUL_MONTHS, DOUBTFUL_SHORT_MONTHS, MONTHS, SHORT_MONTHS, TIME_WORDS
+
+YEARS_BACK = 10
+"""A month or day without a year is looked for in so many years before this one, and in the next."""
+
+MAX_DATES = 8
+"""Dates of one question that count."""
+
+_ALL_MONTHS = {**SHORT_MONTHS, **MONTHS}
+_TWO_DIGIT_YEARS = 2000
+_DAY_FIRST_YEARS = 100
+
+
+def _any(words: Iterable[str]) -> str:
+    return "|".join(sorted(words, key=len, reverse=True))
+
+
+# A date is not a part of something longer, such as an order number.
+_START, _END = r"(?<![\w@#/.:-])", r"(?![\w@]|[-./:#]\w)"
+_YEAR = r"(?P<year>(?:19|20)\d\d)"
+_MONTH = rf"(?P<month>{_any(_ALL_MONTHS)})\b\.?"
+_LINK = r"(?:\s*,)?(?:\s+(?P<link>of|de|del|do))?"
+
+_ISO = re.compile(
+    rf"{_START}(?P<year>\d{{4}})([-/.])(?P<month>\d\d?)\2(?P<day>\d\d?)(?:t[\d:.]+(?:z|[+-][\d:]+)?)?{_END}"
+)
+_NUMERIC = re.compile(rf"{_START}(?P<first>\d\d?)([-/.])(?P<second>\d\d?)\2(?P<year>\d{{4}}|(?<=/)\d\d){_END}")
+_YEAR_MONTH = re.compile(rf"{_START}{_YEAR}[-/](?P<month>\d\d?){_END}")
+_MONTH_YEAR = re.compile(rf"{_START}(?P<month>\d\d?)[-/]{_YEAR}{_END}")
+_DAY_MONTH = re.compile(
+    rf"{_START}(?:(?P<day>\d\d?)(?P<ordinal>st|nd|rd|th|\.?o)?|primeiro|primero)"
+    rf"(?:\s+(?P<before>of|de))?[\s./-]{{1,3}}{_MONTH}(?:{_LINK}[\s/-]{{1,3}}{_YEAR})?{_END}"
+)
+_MONTH_DAY = re.compile(
+    rf"{_START}(?:(?P<before>on|by|since|until|till|before|after)\s+)?{_MONTH}\s+(?:the\s+)?(?P<day>\d\d?)(?P<ordinal>st|nd|rd|th)?(?:\s*,?\s*{_YEAR})?{_END}"
+)
+_NAMED_MONTH_YEAR = re.compile(rf"{_START}{_MONTH}{_LINK}[\s/-]{{1,3}}{_YEAR}{_END}")
+_MONTH_ALONE = re.compile(
+    rf"{_START}(?:(?P<before>in|of|from|between|since|until|till|by|during|early|late|mid|em|de|desde|entre|ate|en|hasta)\s+)?"
+    rf"(?P<month>{_any(MONTHS)}){_END}"
+)
+_YEAR_ALONE = re.compile(rf"{_START}{_YEAR}{_END}")
+_RELATIVE_YEAR = relative_unit("year|ano")
+
+# Folding takes away what tells these from the verbs, the noun and the name: so they are looked for before.
+_CAPITAL = re.compile(r"(?:[^\s.?!:]\s+(?P<month>May|March)|\b(?P<dated>May)\s+\d\d?)\b")
+_CEDILLA = re.compile(r"\bmar(?:\u00e7|c\u0327)o\b", re.IGNORECASE)
+
+_WORD = re.compile(r"[a-z]+")
+_CLOCK = re.compile(r"\b\d\d?(?::\d\d|\s?[ap]\.?m\b|\s?h\d\d\b)")
+
+
+class _Reading:
+    """What one question has named so far. Its text shrinks, so that no part of a date is read once more."""
+
+    def __init__(self, text: str, now: datetime) -> None:
+        self.text = fold(text)
+        self.today = now.astimezone(UTC).date()
+        self.spans: list[list[Span]] = []
+        self.months: list[int] = []
+        self.years: list[int] = []
+        self.relative_years: list[int] = []
+        self.years_of_dates: list[int] = []
+        self.sure = {found[0].split()[0 if found["dated"] else -1].lower() for found in _CAPITAL.finditer(text)}
+        if _CEDILLA.search(text):
+            self.sure.add("marco")
+        words = _WORD.findall(self.text)
+        english = sum(word in STOP_WORDS["en"] for word in words)
+        self.day_first = english < sum(word in STOP_WORDS["es"] or word in STOP_WORDS["pt"] for word in words)
+
+    def take(self, pattern: re.Pattern[str], read: Callable[[re.Match[str]], bool]) -> None:
+        """Replace every match that `read` takes for a date."""
+        self.text = pattern.sub(lambda match: " ; " if read(match) else match[0], self.text)
+
+    def add(self, spans: Iterable[Span]) -> bool:
+        """Whether `spans` has any; keeps them."""
+        found = list(spans)
+        if found:
+            self.spans.append(found)
+        return bool(found)
+
+    def each_year(self) -> range:
+        """The years in which a date without a year may be."""
+        return range(self.today.year - YEARS_BACK, self.today.year + 2)
+
+    def iso(self, match: re.Match[str]) -> bool:
+        return self.add(day(int(match["year"]), int(match["month"]), int(match["day"])))
+
+    def numeric(self, match: re.Match[str]) -> bool:
+        first, second, year = int(match["first"]), int(match["second"]), int(match["year"])
+        if year < _DAY_FIRST_YEARS:
+            year += _TWO_DIGIT_YEARS
+        found = list(day(year, second, first))
+        if not found or (first != second and not self.day_first):
+            found += day(year, first, second)
+        return self.add(found)
+
+    def month_of_year(self, match: re.Match[str]) -> bool:
+        month = _ALL_MONTHS.get(match["month"]) or int(match["month"])
+        self.years_of_dates.append(int(match["year"]))
+        return 1 <= month <= 12 and self.add(month_of(int(match["year"]), month))  # noqa: PLR2004 - months
+
+    def day_of_month(self, match: re.Match[str]) -> bool:
+        groups = match.groupdict()
+        name, number, year = groups["month"], int(groups["day"] or 1), groups["year"]
+        plain = not (year or groups["ordinal"] or groups["before"] or name in self.sure)
+        if plain and (name in DOUBTFUL_SHORT_MONTHS or name == "may"):
+            return False
+        years = [int(year)] if year else self.each_year()
+        return self.add(span for each in years for span in day(each, _ALL_MONTHS[name], number))
+
+    def month_alone(self, match: re.Match[str]) -> bool:
+        name = match["month"]
+        if name in DOUBTFUL_MONTHS and name not in self.sure and not match["before"]:
+            return False
+        self.months.append(MONTHS[name])
+        return True
+
+    def year_alone(self, match: re.Match[str]) -> bool:
+        self.years.append(int(match["year"]))
+        return True
+
+    def relative(self, read: Reader, match: re.Match[str]) -> bool:
+        return self.add(read(match, self.today.toordinal()))
+
+    def relative_year(self, match: re.Match[str]) -> bool:
+        self.relative_years.append(self.today.year + offset(match))
+        return True
+
+    def all(self) -> list[Span]:
+        """Every span. A month without a year belongs to the years that the question names, if there are any."""
+        named = self.years + self.relative_years + self.years_of_dates
+        if self.months:
+            for month in self.months:
+                self.add(span for year in named or self.each_year() for span in month_of(year, month))
+        else:
+            for year in self.years:
+                self.add(year_alone(year))
+            for year in self.relative_years:
+                self.add(around(first_of(year), first_of(year + 1)))
+        return [span for spans in self.spans[:MAX_DATES] for span in spans]
+
+
+def dates(text: str, now: datetime) -> Steps | None:
+    """When the question `text`, asked at `now`, says it was; None if it names no date.
+
+    Numbers alone are read day first, in a question without Spanish or Portuguese words both ways where both are dates.
+    """
+    reading = _Reading(text, now)
+    reading.take(_ISO, reading.iso)
+    reading.take(_NUMERIC, reading.numeric)
+    reading.take(_YEAR_MONTH, reading.month_of_year)
+    reading.take(_MONTH_YEAR, reading.month_of_year)
+    reading.take(_DAY_MONTH, reading.day_of_month)
+    reading.take(_MONTH_DAY, reading.day_of_month)
+    reading.take(_NAMED_MONTH_YEAR, reading.month_of_year)
+    for pattern, read in READERS:
+        reading.take(pattern, partial(reading.relative, read))
+    reading.take(_RELATIVE_YEAR, reading.relative_year)
+    reading.take(_MONTH_ALONE, reading.month_alone)
+    reading.take(_YEAR_ALONE, reading.year_alone)
+    spans = reading.all()
+    return steps(spans) if spans else None
+
+
+def tells_time(text: str) -> bool:
+    """Whether a record holds a word for a time (en, es, pt), a year, a date or a time of day."""
+    folded = fold(text)
+    if not TIME_WORDS.isdisjoint(_WORD.findall(folded)):
+        return True
+    return any(pattern.search(folded) for pattern in (_YEAR_ALONE, _CLOCK, _ISO, _NUMERIC))

@@ -1,0 +1,169 @@
+"""The words of a text as search compares them: folded, without function words, by their stem, as numbers.
+
+A record is stored under ONE key for each of its words, made from the word's stem in the record's language. A question
+looks for each of its words under every key that a record of any language could hold it by. Keys are 28-bit hashes, so
+that a record's words are one sparse vector and no word is stored.
+
+Accents go first and on both sides, so that "informacoes" is "informações". Before stemming, `endings` gives back what
+the stemmers need of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from zlib import crc32
+
+from Stemmer import Stemmer
+
+from olvido.domain.characters import EMOJI, REGIONAL, UNSPACED, WORD, fold
+from olvido.domain.endings import restored
+from olvido.domain.stop_words import ANY_STOP_WORD, STOP_WORDS
+
+KEY_BITS = 28
+MAX_WORDS = 15
+"""Question words that one statement tells apart: three products of five hexadecimal digits (`domain.ranking`)."""
+
+MAX_FREQUENCY = 3
+"""A word counts at most this often in a record, which changes no ranking measured."""
+
+MAX_KEYS = 5
+"""Keys of one question word. A record with all of them, each MAX_FREQUENCY times, still fits one hexadecimal digit."""
+
+_KEY_MASK = (1 << KEY_BITS) - 1
+_STEMMERS = {"en": "english", "es": "spanish", "pt": "portuguese"}
+
+_TOKEN = re.compile(
+    f"{WORD}+(?:['._@+-]{WORD}+)*|{UNSPACED}+|{REGIONAL}{{1,2}}|{EMOJI}(?:\u200d{EMOJI})*",
+)
+_JOINT = re.compile(r"[._@+-]")
+_UNSPACED_RUN = re.compile(UNSPACED)
+_ADDRESS = re.compile(r"[\d@]")
+_INITIALS = re.compile(r"[^\W\d_](?:\.[^\W\d_])+")
+_CLITIC = frozenset({"s", "d", "m", "re", "ve", "ll"})
+_LONGEST_STEMMED = 40
+"""Longer runs of letters are no words; stemming them would only cost time."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Terms:
+    """The words of one text.
+
+    frequencies: key in [0, 2**28) to times in the text, 1 to 3.
+    length: all occurrences, however often a word comes.
+    """
+
+    frequencies: Mapping[int, int]
+    length: int
+
+
+def tokens(text: str) -> list[str]:
+    """The tokens of `text` in order, folded. Any text gives a result, in linear time.
+
+    A joined token with a digit or an @ ("akian-2231", "a.b@x.example") is a token and so are its parts. Scripts written
+    without spaces give overlapping pairs of characters. An emoji is a token, whatever its skin tone.
+    """
+    found: list[str] = []
+    for token in _TOKEN.findall(fold(text)):
+        if token.isascii() and token.isalnum():
+            found.append(token)
+        else:
+            found.extend(_split(token))
+    return found
+
+
+def terms(text: str, language: str) -> Terms:
+    """The terms a record in `language` ("en", "es", "pt", "other") is found by."""
+    stop_words = STOP_WORDS[language]
+    words = [token for token in tokens(text) if token not in stop_words]
+    counted = Counter(_keys(words, language))
+    return Terms(
+        frequencies={key: min(times, MAX_FREQUENCY) for key, times in counted.items()},
+        length=len(words),
+    )
+
+
+def asked(text: str, language: str) -> tuple[frozenset[int], ...]:
+    """The words of a question, each as the keys that records of any language hold it by; at most 15, in order.
+
+    No two words share a key, and none has more than five. Of more words, those with a digit stay, then the longest.
+    """
+    distinct = list(dict.fromkeys(tokens(text)))
+    words = [token for token in distinct if token not in (STOP_WORDS[language] or ANY_STOP_WORD)]
+    if not words and language not in _STEMMERS:
+        words = distinct
+    groups: list[dict[int, None]] = []
+    weights: list[tuple[bool, int]] = []
+    place: dict[int, int] = {}
+    columns = [_keys(words, each) for each in STOP_WORDS]
+    for word, *keys in zip(words, *columns, strict=True):
+        weight = (_ADDRESS.search(word) is not None, len(word))
+        met = sorted({place[key] for key in keys if key in place})
+        if met:
+            first = met[0]
+            weights[first] = max(weights[first], weight)
+        else:
+            first = len(groups)
+            groups.append({})
+            weights.append(weight)
+        for later in met[1:]:
+            groups[first] |= groups[later]
+            weights[first] = max(weights[first], weights[later])
+            groups[later] = {}
+        groups[first] |= dict.fromkeys(keys)
+        place.update(dict.fromkeys(groups[first], first))
+    kept = sorted((at for at, group in enumerate(groups) if group), key=weights.__getitem__, reverse=True)
+    return tuple(frozenset(islice(groups[at], MAX_KEYS)) for at in sorted(kept[:MAX_WORDS]))
+
+
+def _keys(words: list[str], language: str) -> list[int]:
+    """The key of each word in `language`."""
+    algorithm = _STEMMERS.get(language)
+    if algorithm is None:
+        return [crc32(word.encode()) & _KEY_MASK for word in words]
+    # A stemmer is not safe to share between threads, and making one costs as much as stemming three words.
+    stem = Stemmer(algorithm, 0).stemWord
+    return [
+        crc32((stem(restored(word, language)) if _is_stemmed(word) else word).encode()) & _KEY_MASK for word in words
+    ]
+
+
+def _is_stemmed(word: str) -> bool:
+    return word.isalpha() and len(word) <= _LONGEST_STEMMED
+
+
+def _split(token: str) -> Iterator[str]:
+    """What one match of _TOKEN gives that is not plainly a word."""
+    if _UNSPACED_RUN.match(token):
+        yield from (token[at : at + 2] for at in range(max(1, len(token) - 1)))
+    elif _INITIALS.fullmatch(token):
+        yield token.replace(".", "")
+    else:
+        parts = _JOINT.split(token)
+        if len(parts) > 1 and _ADDRESS.search(token):
+            yield token
+        for part in parts:
+            yield from _without_clitic(part)
+
+
+def _without_clitic(word: str) -> Iterator[str]:
+    """What the apostrophes leave: caroline's is caroline, don't is dont, l'eau is l and eau."""
+    *heads, tail = word.split("'")
+    if heads and tail == "t":
+        heads[-1] += tail
+    elif not heads or tail not in _CLITIC:
+        heads.append(tail)
+    yield from heads
+
+
+def _fingerprint() -> int:
+    """What this stemmer makes of some words: another release of it may make something else of them."""
+    probes = ["running", "better", "studies", "informacoes", "estudantes", "matriculas", "canciones", "estudiantes"]
+    return crc32(repr([_keys(probes, language) for language in _STEMMERS]).encode()) & 0xFFFF
+
+
+LEXER = f"words-1.{_fingerprint():04x}"
+"""Names what `terms` does. Records are lexed again when it changes."""

@@ -1,0 +1,111 @@
+"""Connections: a pool of them, and a transaction on one that begins by entering a scope."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, nullcontext, suppress
+from typing import Any
+
+import psycopg
+from pgvector.psycopg import register_vector_async
+from psycopg.rows import DictRow, dict_row
+from psycopg_pool import AsyncConnectionPool, PoolTimeout
+
+from olvido.errors import DatabaseUnavailable
+from olvido.storage.queries import statements
+from olvido.storage.translation import translated
+
+Connection = psycopg.AsyncConnection[DictRow]
+Pool = AsyncConnectionPool[Connection]
+
+NOTHING = "The database answered nothing where one row is certain. Try again."
+
+_SQL = statements("scope")
+
+
+async def open_pool(url: str, *, size: int, wait_seconds: float, name: str, idle: int = 1) -> Pool:
+    """A pool of connections that know pgvector's types. Entering a scope checks them.
+
+    size: most connections at once. idle: how many are kept open when nobody asks. wait_seconds: how long to wait for
+    one. Raises DatabaseUnavailable.
+    """
+
+    async def configure(connection: psycopg.AsyncConnection[Any]) -> None:
+        # A database without the extension is let in here: start-up then says what is missing, at once.
+        with suppress(psycopg.ProgrammingError):
+            await register_vector_async(connection)
+        await connection.execute(_SQL["settle"].text)
+        await connection.commit()
+
+    pool: Pool = AsyncConnectionPool(
+        url,
+        connection_class=psycopg.AsyncConnection[DictRow],
+        kwargs={"row_factory": dict_row},
+        min_size=idle,
+        max_size=size,
+        timeout=wait_seconds,
+        max_lifetime=1800,
+        configure=configure,
+        name=name,
+        open=False,
+    )
+    async with translated():
+        try:
+            await pool.open(wait=True, timeout=wait_seconds)
+        except PoolTimeout:
+            await pool.close()
+            raise DatabaseUnavailable(
+                f"No connection to the database within {wait_seconds:g} s. Check that the server runs, and the host, "
+                "database, login and password in the URL."
+            ) from None
+        except BaseException:
+            await pool.close()
+            raise
+    return pool
+
+
+@asynccontextmanager
+async def borrow(
+    pool: Pool, enter: Callable[[Connection], Awaitable[DictRow]], *, snapshot: bool = False
+) -> AsyncIterator[tuple[Connection, DictRow]]:
+    """A connection in a transaction that has entered its scope, and what entering answered.
+
+    Entering is the check of the connection as well: it is the first thing sent and it changes nothing, so where the
+    connection turns out to have died in the pool, another one takes its place and nothing is done twice.
+    """
+    for others in reversed(range(pool.max_size + 1)):
+        async with pool.connection() as connection, _one_instant(connection) if snapshot else nullcontext():
+            try:
+                entered = await enter(connection)
+            except psycopg.OperationalError:
+                if connection.closed and others:
+                    continue
+                raise
+            yield connection, entered
+            return
+
+
+@asynccontextmanager
+async def _one_instant(connection: Connection) -> AsyncIterator[None]:
+    """Let all statements of a transaction that only reads see the same instant of the database."""
+    await connection.set_isolation_level(psycopg.IsolationLevel.REPEATABLE_READ)
+    try:
+        yield
+        if not connection.closed:
+            # Not rolled back: psycopg would forget what it has prepared on this connection.
+            await connection.commit()
+    except BaseException:
+        if not connection.closed:
+            await connection.rollback()
+        raise
+    finally:
+        if not connection.closed:
+            await connection.set_isolation_level(None)
+
+
+async def first(cursor: psycopg.AsyncCursor[DictRow]) -> DictRow:
+    """The one row that is certain. Raises DatabaseUnavailable if it is not there."""
+    row = await cursor.fetchone()
+    if row is None:
+        raise DatabaseUnavailable(NOTHING)
+    return row

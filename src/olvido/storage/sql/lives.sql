@@ -1,0 +1,59 @@
+-- name: claim
+-- Take the next life whose index may have entries of another model or of none, and be alone at it until an instant.
+-- First the lives that nobody tried at `tried_before` or later, then those that are wholly of another model: the index finds
+-- one of either without looking at the others. A life of another model is of several from here on.
+WITH waiting AS MATERIALIZED (
+    SELECT tenant_id, subject_key FROM olvido.lives
+     WHERE indexed_by IS NULL AND repair_after < %(tried_before)s
+     ORDER BY indexed_by, repair_after LIMIT 1 FOR UPDATE SKIP LOCKED
+), other AS MATERIALIZED (
+    SELECT tenant_id, subject_key FROM olvido.lives
+     WHERE NOT EXISTS (SELECT FROM waiting) AND indexed_by = coalesce(
+               (SELECT min(indexed_by) FROM olvido.lives WHERE indexed_by < %(indexed_by)s),
+               (SELECT min(indexed_by) FROM olvido.lives WHERE indexed_by > %(indexed_by)s))
+     LIMIT 1 FOR UPDATE SKIP LOCKED
+)
+UPDATE olvido.lives l SET indexed_by = NULL, repair_after = %(until)s
+  FROM (SELECT * FROM waiting UNION ALL SELECT * FROM other) AS next
+ WHERE l.tenant_id = next.tenant_id AND l.subject_key = next.subject_key
+RETURNING l.tenant_id, l.subject_key
+
+-- name: hold
+-- Go on being alone at this life until an instant, or give it back.
+UPDATE olvido.lives SET repair_after = %(until)s WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s
+
+-- name: give_back
+-- Let any worker go on with this life at once.
+UPDATE olvido.lives SET repair_after = '-infinity' WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s
+
+-- name: settle
+-- Note what every entry of this life is made by; no row if that is not so. Only for who holds the life alone: nothing
+-- is written meanwhile that this would not have seen. OFFSET 0 as in `index_entries.differing_preferences`.
+UPDATE olvido.lives SET indexed_by = %(indexed_by)s, repair_after = '-infinity'
+ WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s
+   AND NOT EXISTS (
+    SELECT FROM olvido.preferences p
+     WHERE p.tenant_id = %(tenant)s AND p.subject_key = %(subject)s AND (p.expires_at IS NULL OR p.expires_at > %(now)s)
+       AND NOT EXISTS (
+        SELECT FROM olvido.index_entries i
+         WHERE i.tenant_id = %(tenant)s AND i.subject_key = %(subject)s AND i.record_id = p.record_id
+           AND i.lexer = %(lexer)s AND i.embedder = %(embedder)s AND vector_dims(i.embedding) = %(dimensions)s OFFSET 0))
+   AND NOT EXISTS (
+    SELECT FROM olvido.episodes e
+     WHERE e.tenant_id = %(tenant)s AND e.subject_key = %(subject)s AND (e.expires_at IS NULL OR e.expires_at > %(now)s)
+       AND NOT EXISTS (
+        SELECT FROM olvido.index_entries i
+         WHERE i.tenant_id = %(tenant)s AND i.subject_key = %(subject)s AND i.record_id = e.record_id
+           AND i.lexer = %(lexer)s AND i.embedder = %(embedder)s AND vector_dims(i.embedding) = %(dimensions)s OFFSET 0))
+
+-- name: waiting
+-- How many lives may have index entries of another model or of none.
+SELECT ((SELECT count(*) FROM olvido.lives WHERE indexed_by IS NULL)
+      + (SELECT count(*) FROM olvido.lives WHERE indexed_by < %(indexed_by)s)
+      + (SELECT count(*) FROM olvido.lives WHERE indexed_by > %(indexed_by)s))::integer AS lives
+
+-- name: doubt
+-- Forget of some lives what their entries are made by, so that a worker looks: for a database restored without them.
+UPDATE olvido.lives l SET indexed_by = NULL, repair_after = '-infinity'
+  FROM (SELECT tenant_id, subject_key FROM olvido.lives WHERE indexed_by IS NOT NULL LIMIT %(batch)s) AS noted
+ WHERE l.tenant_id = noted.tenant_id AND l.subject_key = noted.subject_key AND l.indexed_by IS NOT NULL

@@ -1,0 +1,196 @@
+"""What ranking reads in a question beside its words, and the same on the side of a record."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from olvido.domain.question import analyse, identifiers, speaker
+from olvido.domain.words import asked
+
+
+def hits(question: str, text: str, case_id: str | None = None) -> bool:
+    """Whether a part of the question is a part of an identifier of the record."""
+    held = identifiers(text, case_id)
+    return any(fragment in held for fragment in analyse(question, "en").fragments)
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("Where is AKIAN-2231?", "akian-2231 akian2231"),
+        ("(AKIAN\u20112231), again AKIAN-2231", "akian-2231 akian2231"),
+        ("write to A.B@X.example.", "a.b@x.example abxexample"),
+        ("case_17 by crm.lookup", "case_17 case17 crm.lookup crmlookup"),
+        ("invoice #4411 and 99", "4411"),
+        ("flight WXM-AIR", "wxm-air wxmair"),
+        ("see https://x.example/a", "https://x.example/a httpsxexamplea"),
+        ("注文AKIAN2231です", "akian2231"),
+        ("zxn 876, top 2026, May 23, in 17", "zxn876"),
+        ("Ordem ÑANDÚ_7", "nandu_7 nandu7"),
+        ("in 2026, on 2026-06-02 or 02/06/2026 at 10:30, the 21st, 10 kg, 5000km, 49.99", ""),
+        ("a well-known self-esteem and/or e.g. nothing", ""),
+        ("wait...what", ""),
+        ("", ""),
+    ],
+    ids=[
+        "order", "once", "address", "parts", "number", "capitals", "link", "no spaces", "spaced", "accents",
+        "dates and amounts", "hyphens", "dots", "empty",
+    ],
+)  # fmt: skip
+def test_identifiers_of_a_record(text: str, expected: str) -> None:
+    """Identifiers are kept folded, each once as written and once without separators; plain words and dates are none."""
+    assert identifiers(text, None) == expected
+
+
+def test_case_is_an_identifier() -> None:
+    """The case of a record is one, whatever it looks like, and has no space."""
+    assert identifiers("Where is AKIAN-2231?", "Case 17/B") == "akian-2231 akian2231 case17/b case17b"
+    assert identifiers("", "7") == "7"
+    assert identifiers("AKIAN-2231", "\u00ad") == "akian-2231 akian2231"
+
+
+@pytest.mark.parametrize(
+    "question, text, case_id",
+    [
+        ("What about AKIAN-2231?", "order AKIAN-2231 came", None),
+        ("What about akian2231?", "order AKIAN-2231 came", None),
+        ("What about AKIAN 2231?", "order AKIAN-2231 came", None),
+        ("What about AKIAN?", "order AKIAN-2231 came", None),
+        ("and the one with 2231", "order AKIAN-2231 came", None),
+        ("akia", "order AKIAN-2231 came", None),
+        ("order wxm 7", "my WXM-7 is late", None),
+        ("order wxm-7", "my wxm 7 is late", None),
+        ("is wxm-air-9 late", "my WXM/AIR/9 is late", None),
+        ("the air-9 thing", "my WXM-AIR-9 is late", None),
+        ("mail of b@x.example", "write to a.b@x.example", None),
+        ("what did case_17 say", "nothing", "case-17"),
+    ],
+    ids=[
+        "whole", "joined", "spaced", "letters", "digits", "four characters", "two words", "spaced record",
+        "separators", "middle", "address", "case",
+    ],
+)  # fmt: skip
+def test_fragments_find_identifiers(question: str, text: str, case_id: str | None) -> None:
+    """A part of an identifier from four characters on finds it, however it is separated."""
+    assert hits(question, text, case_id)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What happened in 2026?",
+        "on 2026-06-02 at 10:30",
+        "who said self-esteem matters",
+        "WHERE IS MY ORDER",
+        "four years ago, May 23",
+        "7 of 9",
+        "abc",
+        "",
+    ],
+)
+def test_questions_without_fragments(question: str) -> None:
+    """Dates, short words, plain words and shouted questions name no identifier."""
+    assert analyse(question, "en").fragments == ()
+
+
+def test_short_queries_are_fragments() -> None:
+    """Each word of a query of one or two may be a part of an identifier, from four characters on."""
+    assert analyse("refund akian", "en").fragments == ("refund", "akian")
+    assert analyse("the box", "en").fragments == ()
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "When did Melanie paint a sunrise?",
+        "So, do you remember when it came?",
+        "When Jon has lost his job?",
+        "what time is it open",
+        "Which year was that?",
+        "What was the date of the call?",
+        "How long ago did she move?",
+        "when",
+        "Quando chegou o pedido?",
+        "Desde quando?",
+        "Em que ano foi?",
+        "A que horas abre?",
+        "Há quanto tempo espera?",
+        "Qual foi a data da compra?",
+        "¿Cuándo llegó?",
+        "Dime cuándo llegó",
+        "¿A qué hora abre?",
+        "¿Qué día fue?",
+        "¿Desde hace cuánto?",
+        "¿Hace cuánto tiempo?",
+        "¿Cuánto tiempo hace?",
+        "¿En qué fecha fue?",
+    ],
+)
+def test_asks_when(question: str) -> None:
+    """A question for a time is known by how it begins."""
+    assert analyse(question, "other").when
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "",
+        "What did she do when it rained?",
+        "When I call, it fails",
+        "How long is it?",
+        "Que pena",
+        "¿Qué es?",
+        "whenever",
+    ],
+)
+def test_does_not_ask_when(question: str) -> None:
+    """Other questions, and "when" that only joins, do not ask for a time."""
+    assert not analyse(question, "other").when
+
+
+@pytest.mark.parametrize(
+    "actor, question",
+    [
+        ("Melanie", "When did Melanie's dog eat?"),
+        ("Melanie", "when did melanie paint"),
+        ("MELANIE", "Did Melanie paint?"),
+        ("Ana da Silva", "O que disse Ana da Silva?"),
+        ("Jean-Luc O'Neil", "Did Jean-Luc O\u2019Neil agree?"),
+        ("José María", "¿Qué dijo Jose Maria?"),
+        ("Dr. Ana Sá", "What did Dr Ana Sa say?"),
+        ("山田", "山田 wrote what?"),
+    ],
+    ids=["possessive", "no capitals", "case", "particle", "joined", "accents", "title", "no case"],
+)
+def test_names_meet_speakers(actor: str, question: str) -> None:
+    """Who said a record is one of the names in a question that names them, however it is written."""
+    assert speaker(actor) in analyse(question, "en").names
+
+
+def test_names_are_capitalised() -> None:
+    """In a question with capital letters only words that have one are names, in runs of up to three."""
+    assert analyse("did Ana Maria Costa Lima call bob?", "en").names == (
+        "ana", "ana maria", "ana maria costa", "maria", "maria costa", "maria costa lima",
+        "costa", "costa lima", "lima",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("actor", [None, "", "  ", "--"], ids=["none", "empty", "blank", "marks"])
+def test_nobody_spoke(actor: str | None) -> None:
+    """Without a name there is no speaker."""
+    assert speaker(actor) is None
+
+
+@given(st.text(st.characters(codec=None), max_size=300), st.sampled_from(["en", "es", "pt", "other"]))
+@settings(deadline=None)
+def test_any_text_is_read(text: str, language: str) -> None:
+    """Any Unicode text is read, as a question and as a record, within the bounds that are promised."""
+    read = analyse(text, language)
+    assert read.words == asked(text, language)
+    assert len(read.fragments) <= 16
+    assert all(len(fragment) >= 4 for fragment in read.fragments)
+    assert len(read.names) <= 200
+    assert " ".join(identifiers(text, text).split()) == identifiers(text, text)
+    speaker(text)
