@@ -1,7 +1,7 @@
 # Two commands are enough: `make demo` and `make test`. Both set everything up first.
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test check pytest bench bench-contract bench-crash wheel-smoke format sync docs lock clean schema
+.PHONY: help setup demo test check pytest bench bench-recall bench-contract bench-crash wheel-smoke format sync docs lock clean schema
 
 BIN := .venv/bin
 READY := .venv/.ready
@@ -50,14 +50,18 @@ format: $(READY)  ## Format the code and apply the safe fixes
 sync: $(READY)  ## Derive the sync face again after a change to the async one
 	@$(BIN)/python tools/generate_sync.py
 
-docs: $(READY)  ## Draw docs/data-model.md anew from the migrations and the data map
+docs: $(READY)  ## Draw docs/data-model.md and docs/recall.svg anew from what they show
 	@$(BIN)/python tools/draw_data_model.py
+	@$(BIN)/python tools/draw_recall.py
 
 schema: $(READY)  ## Write src/olvido/storage/schema.sql anew from the migrations
 	@$(BIN)/python tools/dump_schema.py
 
-bench: $(READY)  ## Measure beside a floor in the same run, 100,000 records; ARGS="--quick" or "--only recall"
+bench: $(READY)  ## Measure beside a floor in the same run, 300,000 records; ARGS="--quick" or "--only recall"
 	@$(BIN)/python -m bench.run $(ARGS)
+
+bench-recall: $(READY)  ## Measure what recall finds, FILE=conversations.jsonl; ARGS="--conversations 0,1" or --support
+	@$(BIN)/python -m bench.recall $(if $(FILE),"$(FILE)") $(ARGS)
 
 bench-contract: $(READY)  ## Check the contract over 120 customers, about two minutes; ARGS="--customers 12 --seed 3"
 	@$(BIN)/python -m bench.contract $(ARGS)

@@ -12,7 +12,7 @@ import json
 import shutil
 import sys
 import tempfile
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
@@ -20,6 +20,7 @@ from pathlib import Path
 import olvido
 from bench.answers import WITH_HISTORY, everything
 from bench.customers import (
+    CONFIRMED,
     CONSTRAINT,
     DAY,
     NAME,
@@ -28,6 +29,7 @@ from bench.customers import (
     chosen,
     gathered,
     homonyms,
+    mark_of,
     twins,
 )
 from bench.measure import say
@@ -47,6 +49,8 @@ START = datetime(2026, 7, 20, 9, tzinfo=UTC)
 TURNS = 60
 TIGHT = 200
 """Tokens for a prompt in which the constraints of a session have room and little else has."""
+ROOMY = 600
+"""Tokens for a prompt as an assistant would ask for it."""
 
 LIVE = {
     "billing.get_payment": (
@@ -77,10 +81,22 @@ WANTED = {
     "expired_value": Wanted.NONE,
     "forgotten_value": Wanted.NONE,
     "constraint_after_compaction": Wanted.ALL,
+    "constraint_kept_as_state": Wanted.ALL,
     "live_topic_consulted": Wanted.ALL,
     "rows_left_after_forget": Wanted.NONE,
     "neighbour_checksum_changed": Wanted.NONE,
 }
+
+
+async def _summarise(messages: Sequence[Message]) -> Sequence[tuple[str, Sequence[int]]]:
+    """What the talk was about, and every constraint in it, word for word."""
+    about = (f"{len(messages)} turns about an address that changed", [messages[0].sequence])
+    stated = [message for message in messages if message.content.startswith(CONSTRAINT)]
+    return [about, *((message.content, [message.sequence]) for message in stated)]
+
+
+def _contents(messages: Iterable[Message]) -> set[str]:
+    return {message.content for message in messages}
 
 
 class Check:
@@ -152,35 +168,44 @@ class Check:
                 tally.ask("forgotten_value", f"{where}, {NAME}", served=NAME in values)
 
     async def _converse(self, customer: Customer) -> None:
-        """A constraint is stated early, buried under 60 turns and folded; it must still be served everywhere."""
-        said, noted = customer.mark(), customer.mark()
-        person = self._enter(customer)
-        session = person.session(SESSION)
-        opened = await session.open(goal="sort out the request")
-        customer.session_marks |= {said, noted}
+        """Constraints of each form are stated early and buried under 60 turns that are folded, then somebody resumes.
+
+        One is state, one a fact that was added, and one only a message, of which the summariser makes a fact.
+        """
+        state, added, said = (f"{CONSTRAINT} {customer.mark()}" for _ in range(3))
+        session = self._enter(customer).session(SESSION)
+        opened = await session.open(goal="sort out the request", constraints=[state])
+        customer.session_marks |= {mark_of(text) for text in (state, added, said)}
         customer.session_until = opened.expires_at
-        await session.extend([("user", "olá"), ("user", f"{CONSTRAINT} {said}")])
-        constraints = (f"{CONSTRAINT} {said}", f"keep it short, ticket {noted}")
-        await session.set(constraints=constraints)
-
-        async def summarise(messages: Sequence[Message]) -> Sequence[tuple[str, Sequence[int]]]:
-            return [(f"{len(messages)} turns about an address that changed", [messages[0].sequence])]
-
+        await session.extend([("user", "olá"), ("user", said)])
+        await session.add_fact(added, origin=CONFIRMED, messages=[0])
+        await session.compact(keep_last=0, summarise=_summarise)
         for part in range(3):
             turns = [("user" if turn % 2 else "assistant", f"turn {turn} of part {part}") for turn in range(TURNS // 3)]
             await session.extend(turns)
-            await session.compact(keep_last=6, summarise=summarise)
-        state, view = await session.read(), await session.view()
+            await session.compact(keep_last=6, summarise=_summarise)
+        await self._resume(customer, state=state, facts={added: 0, said: 1})
+
+    async def _resume(self, customer: Customer, *, state: str, facts: Mapping[str, int]) -> None:
+        """Look for every constraint where a prompt is made from. facts: each with the message that it rests on."""
+        person = self._enter(customer)
+        session = person.session(SESSION)
+        resumed, read, view = await session.open(), await session.read(), await session.view()
         tight = await person.context("where do I send it?", max_tokens=TIGHT, session_id=SESSION)
+        block = await person.context("where do I send it?", max_tokens=ROOMY, session_id=SESSION)
+        who = f"{customer.scope.tenant}/{customer.scope.subject} through"
+        for where, found in (("open", resumed), ("read", read), ("view", view.session)):
+            self.tally.ask("constraint_kept_as_state", f"{who} session.{where}", served=state in found.constraints)
+            for text, number in facts.items():
+                told = any(fact.content == text and number in fact.messages for fact in found.facts)
+                self.tally.ask("constraint_after_compaction", f"{who} session.{where}", served=told)
+        self.tally.ask("constraint_kept_as_state", f"{who} a tight context", served=state in tight.text)
+        for text in facts:
+            self.tally.ask("constraint_after_compaction", f"{who} context", served=text in block.text)
         originals = await session.messages(first=0, limit=2)
-        where = f"{customer.scope.tenant}/{customer.scope.subject} through"
-        for constraint in constraints:
-            ask = self.tally.ask
-            ask("constraint_after_compaction", f"{where} session.read", served=constraint in state.constraints)
-            ask("constraint_after_compaction", f"{where} session.view", served=constraint in view.session.constraints)
-            ask("constraint_after_compaction", f"{where} context", served=constraint in tight.text)
-        buried = said in repr(originals) and said not in repr(view.messages)
-        self.tally.ask("constraint_after_compaction", f"{where} the folded original", served=buried)
+        folded = [message for message in originals if message.sequence < read.folded]
+        served = any(message.content in facts for message in folded) and not set(facts) & _contents(view.messages)
+        self.tally.ask("constraint_after_compaction", f"{who} the folded original", served=served)
 
     async def _ask_live(self, customer: Customer) -> None:
         """Every live state in every language: the tool must be named, and no report may pass for the present."""
@@ -251,7 +276,7 @@ async def check(memory: Memory, clock: ManualClock, *, customers: int, days: int
     clock.set(START)
     name = "support-cases.jsonl"
     lines = (files("olvido.surfaces.demo") / name).read_bytes().splitlines()
-    records = parse(lines, memory.policy, name=name)
+    records = parse(lines, memory.policy, name=name, now=await memory.now())
     people = chosen(scopes(records), customers)
     wanted = set(people)
     await load(memory, [record for record in records if record.scope in wanted])

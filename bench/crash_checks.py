@@ -102,7 +102,7 @@ class Checks:
             if line[0] == "begins forget" and line[1] not in self.forgotten:
                 self.tally.ask("partial", line[1], served=rows not in (Counter(), self.whole) and bool(self.whole))
             elif line[0] == "purged":
-                self.tally.ask("resurrected", line[1], served=bool(set(rows) - {"subjects", "due"}))
+                self.tally.ask("resurrected", line[1], served=bool(set(rows) - {"subjects", "due", "lives"}))
 
     async def _acknowledged(self, memory: Memory, said: Sequence[Line]) -> None:
         for subject in dict.fromkeys(line[1] for line in said if line[0] not in {"refused", "untyped"}):

@@ -136,7 +136,8 @@ class Client:
         ]
         lines.append({**base, "kind": "preference", "key": "display_name", "value": "Ana", "origin": origin})
         self._log.begins("begins import", subject, events)
-        records = parse([json.dumps(line).encode() for line in lines], self._memory.policy, name="lines")
+        given = [json.dumps(line).encode() for line in lines]
+        records = parse(given, self._memory.policy, name="lines", now=await self._memory.now())
         # Other subjects of this company are being forgotten, which an import without consent has to respect.
         await load(self._memory, records, new_consent=True)
         self._log.done("import", subject, events)

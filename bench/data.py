@@ -32,6 +32,11 @@ _WORDS = {
         "nota muestra abre cierra falla vuelve pide espera manda no nunca otra después antes sin desde ayer lista"
     ),
 }
+_ASKED = {
+    "en": "When did Ana say in November 2025 {question}?",
+    "pt": "Quando a Ana disse em novembro de 2025 {question}?",
+    "es": "¿Cuándo dijo Ana en noviembre de 2025 {question}?",
+}
 _VOCABULARY = {language: words.split() for language, words in _WORDS.items()}
 
 
@@ -51,6 +56,11 @@ def question_of(number: int) -> str:
     """A question of about six words; no two are the same, so that no cache answers."""
     chance = random.Random(-number - 1)
     return " ".join([*chance.choices(_VOCABULARY[language_of(number)], k=5), f"T-{number}"])
+
+
+def recall_of(number: int) -> str:
+    """A question with all that ranking looks for: words, a ticket, a speaker, a time. No two are the same."""
+    return _ASKED[language_of(number)].format(question=question_of(number))
 
 
 def moment_of(number: int) -> datetime:

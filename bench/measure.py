@@ -41,6 +41,7 @@ class Row:
 
     unit: of median, p95 and floor. p95: for a rate, the slowest twentieth. n: how many times it was taken.
     floor: median of the floor in the same loop; None where there is none. ratio: how many times slower than the floor.
+    numpy: median of a search of the same vectors in memory, in the same loop; None where there is none.
     ratio_p10: the same of the tenth percentiles. On a busy machine whatever takes longer is interrupted more often, so
         that medians part; the fastest tenth was not interrupted.
     """
@@ -53,6 +54,7 @@ class Row:
     floor: float | None = None
     ratio: float | None = None
     ratio_p10: float | None = None
+    numpy: float | None = None
     aim: Aim | None = None
 
     def document(self) -> dict[str, object]:
@@ -66,6 +68,8 @@ class Row:
             "ratio": rounded(self.ratio),
             "ratio_p10": rounded(self.ratio_p10),
         }
+        if self.numpy is not None:
+            found["numpy_median"] = rounded(self.numpy)
         if self.aim is not None:
             bound = "at least" if self.aim.at_least else "at most"
             found["aim"] = f"{self.aim.field} {bound} {self.aim.limit:g}"
@@ -74,21 +78,29 @@ class Row:
 
 
 async def in_turn(
-    name: str, floor: Call | None, ours: Call, *, n: int, warm: int = WARM, aim: Aim | None = None
+    name: str,
+    floor: Call | None,
+    ours: Call,
+    *,
+    n: int,
+    warm: int = WARM,
+    numpy: Call | None = None,
+    aim: Aim | None = None,
 ) -> Row:
     """Time `n` calls of each, one after the other, after `warm` calls of each that do not count."""
     floors: list[float] = []
     times: list[float] = []
+    in_memory: list[float] = []
     for number in range(warm + n):
-        pair = [(floor, floors), (ours, times)]
+        calls = [(floor, floors), (ours, times), (numpy, in_memory)]
         # Each goes first every other time: whoever goes second finds warmer caches.
-        for call, into in pair if number % 2 else reversed(pair):
+        for call, into in calls if number % 2 else reversed(calls):
             if call is None:
                 continue
             elapsed = await timed(call, number)
             if number >= warm:
                 into.append(elapsed)
-    return times_row(name, times, floors, aim=aim)
+    return times_row(name, times, floors, numpy=in_memory, aim=aim)
 
 
 async def timed(call: Call, number: int) -> float:
@@ -98,7 +110,14 @@ async def timed(call: Call, number: int) -> float:
     return (time.perf_counter_ns() - start) * MILLISECONDS
 
 
-def times_row(name: str, times: list[float], floors: list[float] | None = None, *, aim: Aim | None = None) -> Row:
+def times_row(
+    name: str,
+    times: list[float],
+    floors: list[float] | None = None,
+    *,
+    numpy: list[float] | None = None,
+    aim: Aim | None = None,
+) -> Row:
     """A row of milliseconds."""
     median = statistics.median(times)
     floor = statistics.median(floors) if floors else None
@@ -112,19 +131,27 @@ def times_row(name: str, times: list[float], floors: list[float] | None = None, 
             floor=floor,
             ratio=None if floor is None else median / floor,
             ratio_p10=percentile(times, 0.1) / percentile(floors, 0.1) if floors else None,
+            numpy=statistics.median(numpy) if numpy else None,
             aim=aim,
         )
     )
 
 
-def rates_row(name: str, rates: list[float], floors: list[float] | None = None, *, aim: Aim | None = None) -> Row:
-    """A row of records a second."""
+def rates_row(
+    name: str,
+    rates: list[float],
+    floors: list[float] | None = None,
+    *,
+    unit: str = "records/s",
+    aim: Aim | None = None,
+) -> Row:
+    """A row of records, or whatever `unit` says, a second."""
     median = statistics.median(rates)
     floor = statistics.median(floors) if floors else None
     return reported(
         Row(
             name=name,
-            unit="records/s",
+            unit=unit,
             median=median,
             p95=percentile(rates, 0.05),
             n=len(rates),
@@ -136,9 +163,9 @@ def rates_row(name: str, rates: list[float], floors: list[float] | None = None, 
     )
 
 
-def size_row(name: str, unit: str, size: float) -> Row:
+def size_row(name: str, unit: str, size: float, *, aim: Aim | None = None) -> Row:
     """A row of one size, which is not a sample."""
-    return reported(Row(name=name, unit=unit, median=size, p95=size, n=1))
+    return reported(Row(name=name, unit=unit, median=size, p95=size, n=1, aim=aim))
 
 
 def percentile(values: list[float], share: float) -> float:
@@ -154,6 +181,7 @@ def rounded(value: float | None) -> float | None:
 def reported(row: Row) -> Row:
     """The row, after telling who waits at the terminal."""
     beside = "" if row.floor is None else f"  floor {row.floor:10.2f}  ratio {row.ratio:5.2f} ({row.ratio_p10:.2f})"
+    beside += "" if row.numpy is None else f"  numpy {row.numpy:8.3f}"
     missed = "  MISSED" if row.aim is not None and not row.aim.met_by(row) else ""
     say(f"  {row.name:<34} {row.median:10.2f} {row.unit:<10} p95 {row.p95:10.2f}  n {row.n:>5}{beside}{missed}")
     return row

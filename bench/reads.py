@@ -1,18 +1,35 @@
-"""Rows of reading: one preference, and recall at three sizes of a person inside a store of 100,000 records."""
+"""Rows of reading: one preference, and recall at several sizes of a person inside a store of many."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping
+
+import numpy as np
 
 import olvido
-from bench.data import question_of, text_of
-from bench.measure import Aim, Row, in_turn, say
+from bench import crowd
+from bench.data import recall_of
+from bench.measure import Aim, Row, in_turn, rates_row, say
 from bench.store import Store
 from bench.writes import SAID
 
 GET_AIM = Aim(field="ratio", limit=2.0)
-OTHERS = 1000
+RECALL_AIMS = {
+    100: Aim(field="ratio", limit=4.0),
+    1_000: Aim(field="ratio", limit=4.0),
+    10_000: Aim(field="ratio", limit=6.0),
+}
+"""By the records of the person. Ratios are to the exact vector search alone."""
+
+AT_ONCE_AIM = Aim(field="median", limit=600, at_least=True)
+OTHERS = 500
 """Records of each person beside those that are asked."""
+
+CALLERS = 8
+
+BEST = 10
 
 
 async def get(store: Store, n: int) -> list[Row]:
@@ -38,32 +55,73 @@ async def get(store: Store, n: int) -> list[Row]:
 async def fill(store: Store, total: int, sizes: Mapping[int, str]) -> None:
     """Fill the store up to `total` records: people of the given sizes, and others, half of them in their company."""
     say(f"filling up to {total:,} records")
-    for size, subject in sizes.items():
-        await store.fill("acme", subject, size)
+    people = [crowd.Person(tenant="acme", subject=subject, size=size) for size, subject in sizes.items()]
     left = total - sum(sizes)
     for number, start in enumerate(range(0, left, OTHERS)):
-        tenant = "acme" if number % 2 else f"tenant-{number % 20}"
-        await store.fill(tenant, f"other-{number}", min(OTHERS, left - start), first=start)
-    store.administer("settle")
+        tenant = "acme" if number % 2 == 0 else f"tenant-{number % 20}"
+        people.append(crowd.Person(tenant=tenant, subject=f"other-{number}", size=min(OTHERS, left - start)))
+    await crowd.fill(store, people)
+    for subject in sizes.values():
+        person = store.person("acme", subject)
+        await person.set_preference("language", "pt", origin=SAID)
+        await person.set_preference("contact_channel", "email", origin=SAID)
 
 
 async def recall(store: Store, model: olvido.Memory, sizes: Mapping[int, str], n: int) -> list[Row]:
-    """The ten best, by words and by meaning. model: a memory of the same store with the real embedder."""
-    rows = []
-    for size, subject in sizes.items():
-        ana = store.person("acme", subject)
-        embedding = model.scope(tenant="acme", subject=subject)
+    """The ten best, by words, meaning and all else, of people of several sizes; and many at once.
 
-        async def floor(number: int, subject: str = subject) -> None:
-            await store.floor.nearest("acme", subject, await store.embedder.embed_query(text_of(number)))
+    model: a memory of the same store with the real embedder.
+    """
+    rows = [await _recall(store, size, subject, max(8, n // max(1, size // 2_500))) for size, subject in sizes.items()]
+    size = sorted(sizes)[1]
+    embedding = model.scope(tenant="acme", subject=sizes[size])
 
-        # Questions of each size are its own: the real embedder keeps the vectors of recent ones.
-        async def ours(number: int, size: int = size, ana: olvido.ScopedMemory = ana) -> None:
-            await ana.recall(question_of(number + size))
+    # Questions of its own: the real embedder keeps the vectors of recent ones.
+    async def embedded(number: int) -> None:
+        await embedding.recall(recall_of(number))
 
-        async def embedded(number: int, size: int = size, embedding: olvido.ScopedMemory = embedding) -> None:
-            await embedding.recall(question_of(number + size))
+    rows.append(await in_turn(f"recall_{size}_embedding_included", None, embedded, n=max(8, n // 4), warm=8))
+    return [*rows, await _at_once(store, rounds=max(2, n // 30), calls=max(5, n // 5))]
 
-        rows.append(await in_turn(f"recall_{size}", floor, ours, n=n, warm=8))
-        rows.append(await in_turn(f"recall_{size}_embedding_included", floor, embedded, n=n, warm=8))
-    return rows
+
+async def _recall(store: Store, size: int, subject: str, n: int) -> Row:
+    ana = store.person("acme", subject)
+    matrix = await asyncio.to_thread(crowd.vectors, store, "acme", subject)
+
+    async def floor(number: int) -> None:
+        await store.floor.nearest("acme", subject, await store.embedder.embed_query(recall_of(number)))
+
+    async def ours(number: int) -> None:
+        await ana.recall(recall_of(number))
+
+    async def in_memory(number: int) -> None:
+        scores = matrix @ await store.embedder.embed_query(recall_of(number))
+        best = np.argpartition(-scores, min(BEST, len(scores) - 1))[:BEST]
+        best[np.argsort(-scores[best])]
+
+    return await in_turn(f"recall_{size}", floor, ours, n=n, warm=8, numpy=in_memory, aim=RECALL_AIMS.get(size))
+
+
+async def _at_once(store: Store, *, rounds: int, calls: int) -> Row:
+    """Recalls a second of several callers at once, each with a person of its own and `calls` questions a round."""
+    subjects = [f"other-{2 * number}" for number in range(CALLERS)]
+    people = [store.person("acme", subject) for subject in subjects]
+
+    async def floor(caller: int) -> None:
+        for number in range(calls):
+            vector = await store.embedder.embed_query(recall_of(number))
+            await store.floor.nearest("acme", subjects[caller], vector)
+
+    async def ours(caller: int) -> None:
+        for number in range(calls):
+            await people[caller].recall(recall_of(number))
+
+    rates: dict[Callable[[int], Awaitable[None]], list[float]] = {floor: [], ours: []}
+    for turn in range(rounds + 1):
+        for call, into in rates.items():
+            start = time.perf_counter()
+            await asyncio.gather(*(call(caller) for caller in range(CALLERS)))
+            if turn:  # in the first, connections are opened and statements prepared
+                into.append(CALLERS * calls / (time.perf_counter() - start))
+    name = f"recall_{OTHERS}_by_{CALLERS}_callers"
+    return rates_row(name, rates[ours], rates[floor], unit="recalls/s", aim=AT_ONCE_AIM)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import olvido
-from bench import opening, reads, removal, writes
+from bench import lines, memory, opening, reads, removal, writes
 from bench.measure import Row, say
 from bench.store import Store, opened
 
@@ -27,19 +27,24 @@ PARTS = ("single", "bulk", "get", "forget", "recall", "open", "footprint")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Plan:
-    """How much to measure. n: calls of a row. rounds: of what is slow. records: in the filled store."""
+    """How much to measure.
+
+    n: calls of a row. rounds: of what is slow. records: in the filled store. sizes: records of who is forgotten.
+    recalled: records of who is asked about.
+    """
 
     n: int
     rounds: int
     records: int
     sizes: tuple[int, ...]
+    recalled: tuple[int, ...]
 
 
 FEW = 10
 """Records of the smallest person that is forgotten."""
 
-FULL = Plan(n=400, rounds=7, records=100_000, sizes=(100, 1_000, 10_000))
-QUICK = Plan(n=20, rounds=2, records=1_500, sizes=(10, 100, 1_000))
+FULL = Plan(n=400, rounds=7, records=300_000, sizes=(1_000, 10_000), recalled=(100, 1_000, 10_000, 50_000))
+QUICK = Plan(n=20, rounds=2, records=10_000, sizes=(100, 1_000), recalled=(10, 100, 1_000))
 
 
 async def measure(plan: Plan, parts: Sequence[str], place: Path) -> tuple[list[Row], dict[str, object]]:
@@ -53,6 +58,7 @@ async def measure(plan: Plan, parts: Sequence[str], place: Path) -> tuple[list[R
             rows += await writes.single(store, plan.n)
         if "bulk" in parts:
             rows += await writes.bulk(store, plan.rounds)
+            rows += await lines.lines(store, plan.rounds)
         if "get" in parts:
             rows += await reads.get(store, plan.n)
         rows += await _filled(store, plan, parts, home)
@@ -67,21 +73,23 @@ async def measure(plan: Plan, parts: Sequence[str], place: Path) -> tuple[list[R
 
 
 async def _filled(store: Store, plan: Plan, parts: Sequence[str], home: Path) -> list[Row]:
-    """Rows that are taken before and after the store is filled."""
+    """Rows that are taken in a store full of other people."""
     rows: list[Row] = []
-    middle = plan.sizes[1]
-    if "forget" in parts:
-        rows.append(await removal.forget(store, middle, rounds=plan.rounds, name=f"forget_{middle}_store_small"))
-    sizes = {size: f"person-{size}" for size in plan.sizes}
+    sizes = {size: f"person-{size}" for size in plan.recalled}
     if {"forget", "recall", "footprint"} & set(parts):
         await reads.fill(store, plan.records, sizes)
     if "recall" in parts:
         async with olvido.open(home, embedder=store.real) as model:
-            rows += await reads.recall(store, model, sizes, max(8, plan.n // 4))
+            rows += await reads.recall(store, model, sizes, plan.n // 2)
     if "footprint" in parts:
         rows += opening.footprint(store, home)
+        rows += memory.held(home)
+        asked = plan.recalled[-2]
+        rows += await memory.growth(store, home, written=50 * plan.n, recalls=plan.n, subject=sizes[asked], size=asked)
     if "forget" in parts:
-        for size in (FEW, *plan.sizes[1:]):
+        async with opened(home.parent / "small") as small:
+            rows.append(await removal.independence(store, small, plan.sizes[0], rounds=2 * plan.rounds))
+        for size in (FEW, *plan.sizes):
             rounds = max(2, plan.rounds // 2) if size == plan.sizes[-1] else plan.rounds
             rows.append(await removal.forget(store, size, rounds=rounds, name=f"forget_{size}"))
     return rows

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -15,6 +15,7 @@ from bench.customers import DAY
 from bench.tally import Measure, Tally, Wanted
 from olvido import Memory, ScopedMemory, SessionMemory
 from olvido.adapters.languages import Languages
+from olvido.operations.forget import forget_record
 from olvido.testing import ManualClock
 from tests.conftest import Clone
 from tests.contract.support import PlainEmbedder
@@ -98,8 +99,8 @@ def _no_consult(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ScopedMemory, "recall", wrong)
 
 
-def _constraints_folded(patch: pytest.MonkeyPatch) -> None:
-    """A compaction that folds the constraints as well."""
+def _state_folded(patch: pytest.MonkeyPatch) -> None:
+    """A compaction that folds the constraints of the state as well."""
     right: Right[olvido.Compaction] = SessionMemory.compact
 
     async def wrong(self: SessionMemory, keep_last: int, **how: object) -> olvido.Compaction:
@@ -107,6 +108,56 @@ def _constraints_folded(patch: pytest.MonkeyPatch) -> None:
         return await right(self, keep_last, **how)
 
     patch.setattr(SessionMemory, "compact", wrong)
+
+
+def _facts_replaced(patch: pytest.MonkeyPatch) -> None:
+    """A compaction whose facts take the place of those before."""
+    right: Right[olvido.Compaction] = SessionMemory.compact
+
+    async def wrong(self: SessionMemory, keep_last: int, **how: object) -> olvido.Compaction:
+        before = (await self.read()).facts
+        done = await right(self, keep_last, **how)
+        for fact in before:
+            await forget_record(self._environment, self._caller, fact.record_id)
+        return done
+
+    patch.setattr(SessionMemory, "compact", wrong)
+
+
+def _folded_to_a_headline(patch: pytest.MonkeyPatch) -> None:
+    """A compaction that keeps what the talk was about, and no constraint that was stated in it."""
+    right: Right[olvido.Compaction] = SessionMemory.compact
+
+    async def headline(messages: Sequence[olvido.Message]) -> list[tuple[str, list[int]]]:
+        return [("a talk about an address", [message.sequence for message in messages])]
+
+    async def wrong(self: SessionMemory, keep_last: int, **_: object) -> olvido.Compaction:
+        return await right(self, keep_last, summarise=headline)
+
+    patch.setattr(SessionMemory, "compact", wrong)
+
+
+def _originals_gone(patch: pytest.MonkeyPatch) -> None:
+    """A session whose folded messages cannot be read any more."""
+    right: Right[tuple[olvido.Message, ...]] = SessionMemory.messages
+
+    async def wrong(self: SessionMemory, **how: object) -> tuple[olvido.Message, ...]:
+        folded = (await self.read()).folded
+        return tuple(message for message in await right(self, **how) if message.sequence >= folded)
+
+    patch.setattr(SessionMemory, "messages", wrong)
+
+
+def _facts_left_out_of_context(patch: pytest.MonkeyPatch) -> None:
+    """A prompt with the state of the session and without its facts."""
+    right: Right[olvido.ContextBlock] = ScopedMemory.context
+
+    async def wrong(self: ScopedMemory, query: str, **how: object) -> olvido.ContextBlock:
+        found = await right(self, query, **how)
+        before, _, after = found.text.partition("# this session")
+        return replace(found, text=before + after.partition("#")[2])
+
+    patch.setattr(ScopedMemory, "context", wrong)
 
 
 def _forget_counts_only(patch: pytest.MonkeyPatch) -> None:
@@ -149,7 +200,11 @@ def _expiry_extended(patch: pytest.MonkeyPatch) -> None:
         (_cached_pages, {"expired_value", "forgotten_value"}),
         (_company_ignored, {"current_value", "homonym_value"}),
         (_no_consult, {"live_topic_consulted"}),
-        (_constraints_folded, {"constraint_after_compaction"}),
+        (_state_folded, {"constraint_kept_as_state"}),
+        (_facts_replaced, {"constraint_after_compaction"}),
+        (_folded_to_a_headline, {"constraint_after_compaction"}),
+        (_originals_gone, {"constraint_after_compaction"}),
+        (_facts_left_out_of_context, {"constraint_after_compaction"}),
         (_forget_counts_only, {"rows_left_after_forget", "forgotten_value"}),
         (_forget_reaches_further, {"neighbour_checksum_changed"}),
         (_expiry_extended, {"expired_value"}),
