@@ -122,7 +122,7 @@ async def test_nothing_of_an_expired_record_outlives_the_purge(
         "messages": 2,
     }
     assert (report.lives, report.left_locked, report.purged_at) == (1, False, START + DAY)
-    assert {name: rows for name, rows in (await ines.stored_rows()).items() if rows} == {"subjects": 1}
+    assert {name: rows for name, rows in (await ines.stored_rows()).items() if rows} == {"lives": 1, "subjects": 1}
     assert where(dump(clone.superuser), "amber") == []
     assert (await memory.purge_expired()).removed == {}
 

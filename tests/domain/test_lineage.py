@@ -47,11 +47,11 @@ def test_the_strongest_origin_stands_for_all_and_then_the_newest() -> None:
         for record in (records[1], records[4], records[3], records[0])
     ]
     assert kept.record_ids == (kept.record_id, *(other.record_id for other in kept.also))
-    assert kept.sources == 5
+    assert kept.sources == 3
     assert kept.label.split("; ") == [
         "history: note, declared via user-request on 2026-01-04",
         "untrusted text",
-        "told 5 times by 5 sources since 2026-01-02",
+        "told 5 times by 3 sources since 2026-01-02",
     ]
 
 
@@ -118,14 +118,14 @@ def test_a_field_that_says_otherwise_keeps_records_apart() -> None:
 
 
 def test_repetition_of_one_root_counts_once() -> None:
-    """Nine reports of one row of one system are one source; without a reference each record is its own."""
+    """Nine reports of one row of one system are one source; without a reference, those of one source and actor."""
     row = Origin.observed("crm.lookup", ref="row-1")
     nine = [episode(number, text="x", origin=row, day=number) for number in range(1, 10)]
     (kept,) = gathered(nine)
     assert (kept.sources, len(kept.also)) == (1, 8)
     assert kept.label.endswith("; told 9 times by 1 source since 2026-01-02")
     (kept,) = gathered([*nine, episode(10, text="x", origin=SEEN), episode(11, text="x", origin=SEEN)])
-    assert (kept.sources, len(kept.also)) == (3, 10)
+    assert (kept.sources, len(kept.also)) == (2, 10)
 
 
 def test_the_place_and_the_score_are_those_of_the_best() -> None:

@@ -96,8 +96,9 @@ def test_questions_without_fragments(question: str) -> None:
 
 
 def test_short_queries_are_fragments() -> None:
-    """Each word of a query of one or two may be a part of an identifier, from four characters on."""
-    assert analyse("refund akian", "en").fragments == ("refund", "akian")
+    """The only word of a query may be a part of an identifier, from four characters on; two plain words are words."""
+    assert analyse("akian", "en").fragments == ("akian",)
+    assert analyse("case law", "en").fragments == ()
     assert analyse("the box", "en").fragments == ()
 
 

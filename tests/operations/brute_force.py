@@ -127,7 +127,7 @@ def _episodes(shelf: Shelf, asking: Asking, read: Analysis) -> list[Known]:
             Known(
                 record_id=each.record_id,
                 occurred_at=each.occurred_at,
-                case=each.case_id,
+                case=None if each.case_id is None else f"{each.definition} {each.case_id}",
                 origin=each.origin.origin_class,
                 priority=asking.policy.episodes[each.definition].priority,
                 is_spoken=speaker(each.origin.actor) in read.names,
@@ -158,16 +158,22 @@ def _preferences(shelf: Shelf, asking: Asking, read: Analysis) -> list[Known]:
     ]
 
 
+SHORTEST_PART = 4
+"""A shorter case id is found whole, as a word."""
+
+
 def _said(text: str, language: str, case_id: str | None, read: Analysis) -> dict[str, Any]:
     """What the formula takes of a text."""
-    words = terms(text, language)
+    short = case_id is not None and len(case_id) < SHORTEST_PART
+    words = terms(f"{text} {case_id}" if short else text, language)
     held = identifiers(text, case_id)
     return {
         "frequencies": tuple(sum(words.frequencies.get(key, 0) for key in keys) for keys in read.words)
         if read.words
         else None,
         "length": words.length,
-        "is_named": any(fragment in held for fragment in read.fragments),
+        # A part of letters alone stands where an identifier begins.
+        "is_named": any(f" {part}" in f" {held}" if part.isalpha() else part in held for part in read.fragments),
         "tells_time": tells_time(text),
     }
 

@@ -259,9 +259,10 @@ class OpenAICompatible:
         from httpx2 import AsyncClient
 
         headers = {} if self._key is None else {"Authorization": f"Bearer {self._key.get_secret_value()}"}
-        # Time is limited around each request: limits of single reads would let an answer drip for ever.
+        # Time is limited around each request: limits of single reads would let an answer drip for ever. A proxy that
+        # the environment names would read texts and key.
         return _Connection(
-            client=AsyncClient(headers=headers, timeout=None, follow_redirects=False),
+            client=AsyncClient(headers=headers, timeout=None, follow_redirects=False, trust_env=False),
             slots=asyncio.Semaphore(self._concurrency),
         )
 

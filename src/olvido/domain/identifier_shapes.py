@@ -16,7 +16,6 @@ from olvido.domain.time_words import MONTHS, SHORT_MONTHS, UNITS
 
 MIN_LENGTH = 4
 MAX_FRAGMENTS = 16
-_FEW_WORDS = 2
 _SPACED_LETTERS = range(2, 5)
 
 _LETTER = f"[^\\W_{UNSPACED[1:]}"
@@ -80,7 +79,7 @@ def identifiers(text: str, case_id: str | None) -> str:
 def fragments(text: str) -> tuple[str, ...]:
     """What of a question may be a part of an identifier: to be looked for inside `identifiers`, most telling first.
 
-    At least 4 characters each, at most 16. Of a question of one or two words every word may be. Two words of which one
+    At least 4 characters each, at most 16. The only word of a question may be one. Two words of which one
     has a digit may be one identifier ("wxm 7").
     """
     asked = chunks(text)
@@ -88,7 +87,7 @@ def fragments(text: str) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for chunk in asked:
         capitals = not shouted and chunk.isalpha() and chunk == chunk.upper() != chunk.lower()
-        if capitals or is_identifier(chunk) or (len(asked) <= _FEW_WORDS and not _NO_NAME.fullmatch(_plain(chunk))):
+        if capitals or is_identifier(chunk) or (len(asked) == 1 and not _NO_NAME.fullmatch(_plain(chunk))):
             found |= dict.fromkeys(_forms(chunk))
     for pair in pairwise(asked):
         if any(map(_DIGIT.search, pair)) and not any(is_identifier(chunk) or _is_ordinary(chunk) for chunk in pair):

@@ -127,7 +127,7 @@ def _contradict(known: Mapping[str, str], fields: Mapping[str, str]) -> bool:
 
 def _root(episode: Episode) -> Hashable:
     origin = episode.origin
-    return episode.record_id if origin.ref is None else (origin.source, origin.ref)
+    return (origin.source, origin.ref, origin.actor if origin.ref is None else None)
 
 
 def _repetition(item: EpisodeItem) -> Repetition:

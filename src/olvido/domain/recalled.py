@@ -49,8 +49,8 @@ class RecallItem(Generic[Remembered]):
     recall. parts: what it is made of; None unless recall was asked to explain, or if there is no index entry.
     live_topic: the live state that its text touches, whose source is to be consulted for the present; or None.
     also: the other records that say the same. `record` has the strongest origin of all of them, then the newest date.
-    sources: how many sources told it: records with one origin source and reference count once, one without a reference
-    is a source of its own. Nothing is ranked by it: repetition is not evidence.
+    sources: how many sources told it: records with one origin source and reference count once, those without a
+    reference by their source and actor. Nothing is ranked by it: repetition is not evidence.
     """
 
     record: Remembered

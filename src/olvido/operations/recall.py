@@ -23,7 +23,7 @@ from olvido.storage import rows
 from olvido.storage.database import Transaction
 from olvido.storage.queries import statements
 
-MENTIONS_READ = 20
+MENTIONS_READ = 200
 """How many of the newest episodes with a word of a live state are looked at for when it was last mentioned."""
 
 _SQL = statements("recall")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from weakref import WeakSet
 
 from olvido.domain.eligibility import Eligibility
 from olvido.domain.live_state import LiveTopic, match_topics
@@ -23,7 +22,7 @@ from olvido.domain.words import LEXER
 from olvido.errors import InvalidInput
 from olvido.operations.embedding import query_vectors
 from olvido.operations.environment import Environment
-from olvido.ports import LanguageDetector, Vector
+from olvido.ports import Vector
 from olvido.storage import rows
 from olvido.storage.database import Transaction
 from olvido.storage.queries import statements
@@ -99,7 +98,7 @@ def scan_parameters(environment: Environment, question: Question) -> dict[str, o
         "lexer": LEXER,
         "asked": len(read.words),
         **{f"words_{place}": rows.sparse(product) for place, product in enumerate(products(read.words))},
-        "fragments": [f"%{rows.like(fragment)}%" for fragment in read.fragments],
+        "fragments": [pattern for fragment in read.fragments for pattern in _patterns(fragment)],
         "names": list(read.names),
         "definitions": list(environment.policy.episodes),
         "embedder": None if question.vector is None else environment.embedder.id,
@@ -112,14 +111,20 @@ def scan_parameters(environment: Environment, question: Question) -> dict[str, o
     }
 
 
-_LOADED: WeakSet[LanguageDetector] = WeakSet()
+def _patterns(fragment: str) -> tuple[str, ...]:
+    """Where it may stand in `identifiers`: anywhere, but a word of letters alone ("late") only where one begins."""
+    text = rows.like(fragment)
+    return (f"{text}%", f"% {text}%") if fragment.isalpha() else (f"%{text}%",)
+
+
+_LOADED: set[int] = set()
 """Detectors that were asked before: the first question makes one load its model, which takes half a second."""
 
 
 async def _read(environment: Environment, text: str) -> Analysis:
     detector = environment.detector
-    if detector in _LOADED:
+    if id(detector) in _LOADED:
         return analyse(text, detector.detect(text))
     read = await asyncio.to_thread(lambda: analyse(text, detector.detect(text)))
-    _LOADED.add(detector)
+    _LOADED.add(id(detector))
     return read

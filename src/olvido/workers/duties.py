@@ -13,7 +13,8 @@ from olvido.workers.waiting import Backoff
 if TYPE_CHECKING:
     from olvido.memory import Memory
 
-BATCHES_A_PIECE = 4
+BATCHES_A_PIECE = 2
+"""So few that a worker which is told to stop has soon ended what it is at, also with an embedder on a busy machine."""
 FIRST_WAIT, LONGEST_WAIT = 30.0, 900.0
 """Seconds before records are tried again for which the embedder gave no vector."""
 

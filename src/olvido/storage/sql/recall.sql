@@ -41,7 +41,7 @@ asked AS MATERIALIZED (
                       FROM newest WHERE vectors > 0 OFFSET 0) AS m OFFSET 0) AS q
 )
 SELECT array_agg(e.record_id) AS record_id,
-       array_agg(coalesce(hashtextextended(e.case_id, 0), 0)) AS "case",
+       array_agg(coalesce(hashtextextended(e.case_id, hashtext(e.definition)), 0)) AS "case",
        array_agg(e.occurred_at) AS occurred_at,
        array_agg(coalesce(e.word_count, 0)) AS length,
        -- How often the record has each word of the question, four bits a word: the question gives word i of a product

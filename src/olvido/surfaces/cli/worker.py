@@ -51,8 +51,8 @@ def worker(
     """Do what has to be done beside the service: remove what has expired, and repair the index.
 
     Several workers may run, on one machine or on many, all with the embedder and the policy of the service. SIGTERM or
-    Ctrl-C ends each duty after the batch that it is at. What is killed goes on where it was. With --once, the exit code
-    is 1 if something has to be tried again later, such as records for which the embedder gave no vector.
+    Ctrl-C ends it after the few batches that it is at. If it is killed, another one goes on where it was. With --once,
+    the exit code is 1 if something has to be tried again later, such as records for which the embedder gave no vector.
     """
     place = where(database_url, data_dir, policy, worker_url=worker_url)
 
