@@ -319,7 +319,7 @@ async def test_early_constraints_survive_any_number_of_turns(memory: olvido.Memo
     assert numbers(view.messages) == [114, 115, 116, 117, 118, 119]
     assert [fact.messages for fact in view.session.facts] == sorted(fact.messages for fact in view.session.facts)
     assert len(view.session.facts) == 6
-    first = await ines.context("phone", max_tokens=60, session_id="s1")
+    first = await ines.context("phone", max_tokens=120, session_id="s1")
     assert "never call by phone" in first.text
     assert first.omitted
     assert [message.sequence for message in await session.messages()] == list(range(120))

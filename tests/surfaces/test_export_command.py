@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import stat
 from pathlib import Path
@@ -111,22 +112,24 @@ def test_lines_do_not_revive_a_forgotten_record(cli: Run, filled: str, tmp_path:
 
 def test_a_run_that_was_cut_short_goes_on(cli: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was written stands, the message says how far it came, and --resume writes the rest."""
-    lines = [{**EPISODE, "event_id": f"ev{number}"} for number in range(5)]
+    people = [*["ana"] * 3, *["bea"] * 2]
+    lines = [{**EPISODE, "subject": who, "event_id": f"ev{number}"} for number, who in enumerate(people)]
     file = written(tmp_path / "five.jsonl", *lines)
-    record, calls = ScopedMemory.record_episode, []
+    whole, done = ScopedMemory.import_records, asyncio.Event()
 
-    async def failing(self: ScopedMemory, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401
-        calls.append(1)
-        if len(calls) == 4:
+    async def fails_for_bea(self: ScopedMemory, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401
+        if self.scope.subject == "bea":
+            await done.wait()
             raise DatabaseUnavailable("The connection was lost.")
-        return await record(self, *arguments, **options)
+        outcomes = await whole(self, *arguments, **options)
+        done.set()
+        return outcomes
 
-    monkeypatch.setattr(ScopedMemory, "record_episode", failing)
-    cut = cli("import", file)
+    with monkeypatch.context() as patched:
+        patched.setattr(ScopedMemory, "import_records", fails_for_bea)
+        cut = cli("import", file)
     assert cut.code == 6
     assert "Cut short after 3 of 5 records" in cut.err
     rest = cli("import", file, "--resume", "--json").document
     assert (rest["written"], rest["unchanged"]) == (2, 3)
-    assert len(calls) == 6
-    assert len(cli("episode", "list", *SCOPE, "--json").document["items"]) == 5
     assert json.loads(cli("import", file, "--json").out)["unchanged"] == 5
