@@ -21,7 +21,7 @@ async def test_reports_of_one_case_that_differ_stand_together(memory: Memory) ->
     block = await ines.context("cannot reach the course", max_tokens=2000)
     failed, resolved = (entry for entry in block.entries if "reports of case at1 differ" in entry.label)
     assert (len(failed.also), resolved.record_id) == (8, newest.record_id)
-    assert "told 9 times by 9 sources since 2025-12-12" in failed.label
+    assert "told 9 times by 1 source since 2025-12-12" in failed.label
     assert failed.label.endswith("reports of case at1 differ, the last of 10 is of 2025-12-31: resolved")
     assert resolved.label.endswith("reports of case at1 differ, this is the last of 10")
     assert block.text.index("2025-12-20") < block.text.index("this is the last of 10")
