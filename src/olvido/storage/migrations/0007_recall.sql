@@ -26,18 +26,23 @@ DROP TEXT SEARCH DICTIONARY olvido.words, olvido.words_en, olvido.words_es, olvi
 
 -- One row a life, so that a worker finds what to repair without seeing anybody's records: opaque keys and the name of
 -- a model. indexed_by: what every index entry of the life was made by; NULL where some may be of another or of none.
+-- repair_after: several workers repair, and whoever takes a life says until when it is the only one at it, so that texts
+-- are not embedded twice, and says it again with each batch; after that instant the life of a worker that died is free. A
+-- life that could not be finished has the instant of the last try, so that every other one that waits comes before it.
 CREATE TABLE olvido.lives (
     tenant_id text COLLATE "C" NOT NULL,
     subject_key uuid NOT NULL,
     indexed_by text COLLATE "C",
+    repair_after timestamptz NOT NULL,
     PRIMARY KEY (tenant_id, subject_key),
     FOREIGN KEY (tenant_id, subject_key) REFERENCES olvido.subjects
 );
-CREATE INDEX lives_indexed_by ON olvido.lives (indexed_by);
+CREATE INDEX lives_repair ON olvido.lives (indexed_by, repair_after);
 
 -- The lives that are there already. The owner is not above row security, so it steps aside for this one statement.
 ALTER TABLE olvido.subjects NO FORCE ROW LEVEL SECURITY;
-INSERT INTO olvido.lives (tenant_id, subject_key) SELECT tenant_id, subject_key FROM olvido.subjects;
+INSERT INTO olvido.lives (tenant_id, subject_key, repair_after)
+SELECT tenant_id, subject_key, '-infinity' FROM olvido.subjects;
 ALTER TABLE olvido.subjects FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE olvido.lives ENABLE ROW LEVEL SECURITY;
@@ -65,7 +70,7 @@ BEGIN
         RETURN false;
     END IF;
     PERFORM set_config('olvido.subject', minted::text, true);
-    INSERT INTO olvido.lives (tenant_id, subject_key) VALUES (tenant, minted);
+    INSERT INTO olvido.lives (tenant_id, subject_key, repair_after) VALUES (tenant, minted, '-infinity');
     RETURN true;
 END $$;
 
