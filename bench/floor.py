@@ -1,4 +1,4 @@
-"""The floor: what the same transaction costs when written by hand, without any of Olvido's rules.
+"""The floor: the barest transaction that could stand for one of Olvido's, written by hand without any of its rules.
 
 An async psycopg pool, the same unprivileged login, the same row security and the same tables; BEGIN, enter the scope,
 one plain statement, COMMIT.
@@ -39,6 +39,11 @@ class Floor:
             configure=_configure,
             open=False,
         )
+
+    @property
+    def pool(self) -> AsyncConnectionPool[AsyncConnection[DictRow]]:
+        """Its connections, for what is written by hand in another way."""
+        return self._pool
 
     async def __aenter__(self) -> Self:
         await self._pool.open(wait=True)

@@ -42,6 +42,7 @@ class Row:
     unit: of median, p95 and floor. p95: for a rate, the slowest twentieth. n: how many times it was taken.
     floor: median of the floor in the same loop; None where there is none. ratio: how many times slower than the floor.
     numpy: median of a search of the same vectors in memory, in the same loop; None where there is none.
+    bare, bare_ratio: the same of a second floor that stores less; None where there is none.
     ratio_p10: the same of the tenth percentiles. On a busy machine whatever takes longer is interrupted more often, so
         that medians part; the fastest tenth was not interrupted.
     """
@@ -55,6 +56,8 @@ class Row:
     ratio: float | None = None
     ratio_p10: float | None = None
     numpy: float | None = None
+    bare: float | None = None
+    bare_ratio: float | None = None
     aim: Aim | None = None
 
     def document(self) -> dict[str, object]:
@@ -70,6 +73,8 @@ class Row:
         }
         if self.numpy is not None:
             found["numpy_median"] = rounded(self.numpy)
+        if self.bare is not None:
+            found["bare_median"], found["bare_ratio"] = rounded(self.bare), rounded(self.bare_ratio)
         if self.aim is not None:
             bound = "at least" if self.aim.at_least else "at most"
             found["aim"] = f"{self.aim.field} {bound} {self.aim.limit:g}"
@@ -85,14 +90,16 @@ async def in_turn(
     n: int,
     warm: int = WARM,
     numpy: Call | None = None,
+    bare: Call | None = None,
     aim: Aim | None = None,
 ) -> Row:
     """Time `n` calls of each, one after the other, after `warm` calls of each that do not count."""
     floors: list[float] = []
     times: list[float] = []
     in_memory: list[float] = []
+    bares: list[float] = []
     for number in range(warm + n):
-        calls = [(floor, floors), (ours, times), (numpy, in_memory)]
+        calls = [(floor, floors), (ours, times), (numpy, in_memory), (bare, bares)]
         # Each goes first every other time: whoever goes second finds warmer caches.
         for call, into in calls if number % 2 else reversed(calls):
             if call is None:
@@ -100,7 +107,7 @@ async def in_turn(
             elapsed = await timed(call, number)
             if number >= warm:
                 into.append(elapsed)
-    return times_row(name, times, floors, numpy=in_memory, aim=aim)
+    return times_row(name, times, floors, numpy=in_memory, bare=bares, aim=aim)
 
 
 async def timed(call: Call, number: int) -> float:
@@ -116,6 +123,7 @@ def times_row(
     floors: list[float] | None = None,
     *,
     numpy: list[float] | None = None,
+    bare: list[float] | None = None,
     aim: Aim | None = None,
 ) -> Row:
     """A row of milliseconds."""
@@ -132,6 +140,8 @@ def times_row(
             ratio=None if floor is None else median / floor,
             ratio_p10=percentile(times, 0.1) / percentile(floors, 0.1) if floors else None,
             numpy=statistics.median(numpy) if numpy else None,
+            bare=statistics.median(bare) if bare else None,
+            bare_ratio=median / statistics.median(bare) if bare else None,
             aim=aim,
         )
     )
@@ -182,6 +192,7 @@ def reported(row: Row) -> Row:
     """The row, after telling who waits at the terminal."""
     beside = "" if row.floor is None else f"  floor {row.floor:10.2f}  ratio {row.ratio:5.2f} ({row.ratio_p10:.2f})"
     beside += "" if row.numpy is None else f"  numpy {row.numpy:8.3f}"
+    beside += "" if row.bare is None else f"  bare {row.bare:8.2f}  ratio {row.bare_ratio:5.2f}"
     missed = "  MISSED" if row.aim is not None and not row.aim.met_by(row) else ""
     say(f"  {row.name:<34} {row.median:10.2f} {row.unit:<10} p95 {row.p95:10.2f}  n {row.n:>5}{beside}{missed}")
     return row

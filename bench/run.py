@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import olvido
-from bench import lines, memory, opening, reads, removal, writes
+from bench import erasing, lines, memory, opening, reads, removal, writes
 from bench.measure import Row, say
 from bench.store import Store, opened
 
-PARTS = ("single", "bulk", "get", "forget", "recall", "open", "footprint")
+PARTS = ("single", "bulk", "get", "forget", "recall", "open", "footprint", "erase")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -76,7 +76,10 @@ async def _filled(store: Store, plan: Plan, parts: Sequence[str], home: Path) ->
     """Rows that are taken in a store full of other people."""
     rows: list[Row] = []
     sizes = {size: f"person-{size}" for size in plan.recalled}
-    if {"forget", "recall", "footprint"} & set(parts):
+    if "erase" in parts:
+        # Before the store is filled and after: what it costs as the rest grows.
+        rows += await erasing.erasing(store, plan.sizes[:1], rounds=plan.rounds // 2, name="erase_in_a_small_store")
+    if {"forget", "recall", "footprint", "erase"} & set(parts):
         await reads.fill(store, plan.records, sizes)
     if "recall" in parts:
         async with olvido.open(home, embedder=store.real) as model:
@@ -86,6 +89,8 @@ async def _filled(store: Store, plan: Plan, parts: Sequence[str], home: Path) ->
         rows += memory.held(home)
         asked = plan.recalled[-2]
         rows += await memory.growth(store, home, written=50 * plan.n, recalls=plan.n, subject=sizes[asked], size=asked)
+    if "erase" in parts:
+        rows += await erasing.erasing(store, (FEW, *plan.sizes), rounds=plan.rounds // 2, name="erase")
     if "forget" in parts:
         async with opened(home.parent / "small") as small:
             rows.append(await removal.independence(store, small, plan.sizes[0], rounds=2 * plan.rounds))

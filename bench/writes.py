@@ -1,4 +1,4 @@
-"""Rows of writing: one record at a time beside the floor, and many at once."""
+"""Rows of writing: one record at a time beside the same transaction by hand and a bare insert, and many at once."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from collections.abc import Iterator
 import olvido
 from bench.data import LANGUAGES, moment_of, text_of
 from bench.measure import WARM, Aim, Row, in_turn, rates_row
+from bench.same import Same
 from bench.store import BATCH, Store, note
 from olvido import Origin
+from olvido.domain.scope import Scope
 
 WRITE_AIM = Aim(field="ratio", limit=1.5)
 IMPORT_AIM = Aim(field="median", limit=3000, at_least=True)
@@ -22,13 +24,15 @@ CONCURRENT = 16
 async def single(store: Store, n: int) -> list[Row]:
     """One record a call, through one handle, without a model: what the rules cost."""
     await store.person("acme", "floor").remember("first")
-    return [*await _episodes(store, n), *await _preferences(store, n)]
+    await store.person("acme", "same").remember("first")
+    same = await Same.of(store.memory, store.floor.pool, Scope(tenant="acme", subject="same"))
+    return [*await _episodes(store, same, n), *await _preferences(store, same, n)]
 
 
-async def _episodes(store: Store, n: int) -> list[Row]:
+async def _episodes(store: Store, same: Same, n: int) -> list[Row]:
     ana = store.person("acme", "ana")
 
-    async def floor(number: int) -> None:
+    async def bare(number: int) -> None:
         await store.floor.record("acme", "floor", number)
 
     async def remember(number: int) -> None:
@@ -53,14 +57,14 @@ async def _episodes(store: Store, n: int) -> list[Row]:
         )
 
     return [
-        await in_turn("remember", floor, remember, n=n, aim=WRITE_AIM),
-        await in_turn("remember_language_detected", floor, detecting, n=n),
-        await in_turn("remember_new_handle", floor, new_handle, n=n),
-        await in_turn("record_episode", floor, record, n=n, aim=WRITE_AIM),
+        await in_turn("remember", same.record, remember, bare=bare, n=n, aim=WRITE_AIM),
+        await in_turn("remember_language_detected", same.record, detecting, bare=bare, n=n),
+        await in_turn("remember_new_handle", same.record, new_handle, bare=bare, n=n),
+        await in_turn("record_episode", same.record, record, bare=bare, n=n, aim=WRITE_AIM),
     ]
 
 
-async def _preferences(store: Store, n: int) -> list[Row]:
+async def _preferences(store: Store, same: Same, n: int) -> list[Row]:
     ana = store.person("acme", "ana")
     await ana.set_preference("language", "pt", origin=SAID)
     # The first preference of each of these; to the floor's table, a new key is as new.
@@ -68,21 +72,27 @@ async def _preferences(store: Store, n: int) -> list[Row]:
     for person in people:
         await person.remember("first", language="en")
 
-    async def floor_first(number: int) -> None:
+    async def same_first(number: int) -> None:
+        await same.state(number, f"k{number}")
+
+    async def same_next(number: int) -> None:
+        await same.state(number, "k0")
+
+    async def bare_first(number: int) -> None:
         await store.floor.set("acme", "floor", f"k{number}", "pt")
 
     async def first(number: int) -> None:
         await people[number].set_preference("language", "pt", origin=SAID)
 
-    async def floor_next(number: int) -> None:
+    async def bare_next(number: int) -> None:
         await store.floor.set("acme", "floor", "k0", LANGUAGES[number % 2])
 
     async def correct(number: int) -> None:
         await ana.correct_preference("language", LANGUAGES[number % 2], origin=SAID)
 
     return [
-        await in_turn("set_preference", floor_first, first, n=n, aim=WRITE_AIM),
-        await in_turn("correct_preference", floor_next, correct, n=n, aim=WRITE_AIM),
+        await in_turn("set_preference", same_first, first, bare=bare_first, n=n, aim=WRITE_AIM),
+        await in_turn("correct_preference", same_next, correct, bare=bare_next, n=n, aim=WRITE_AIM),
     ]
 
 

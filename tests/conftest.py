@@ -27,14 +27,32 @@ TEMPLATE = "olvido_template"
 _numbers = itertools.count()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _ledgers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Where the erasure ledgers of this test worker lie. What a fixture of a module opens has one of them."""
+    place = tmp_path_factory.mktemp("ledgers")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OLVIDO_LEDGER", str(place / "shared"))
+        yield place
+
+
+@pytest.fixture(autouse=True)
+def ledger(_ledgers: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The directory of the erasure ledger of what this test opens: one of its own, which does not exist yet."""
+    place = _ledgers / str(next(_numbers))
+    monkeypatch.setenv("OLVIDO_LEDGER", str(place))
+    return place
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Clone:
-    """One throw-away database: as the administrator, as a request and as a worker."""
+    """One throw-away database: as the administrator, as a request, as a worker and as whoever rewrites files."""
 
     name: str
     superuser: str
     app: str
     worker: str
+    eraser: str
 
 
 @pytest.fixture(scope="session")
@@ -70,6 +88,7 @@ def cloned(cluster: embedded.ServerUrls, template: str) -> Iterator[Clone]:
             superuser=named(cluster.superuser, name),
             app=named(cluster.app, name),
             worker=named(cluster.worker, name),
+            eraser=named(cluster.eraser, name),
         )
     finally:
         with psycopg.connect(cluster.superuser, autocommit=True) as connection:

@@ -21,6 +21,8 @@ HOLDERS = {"datetime", "date", "time"}
 
 ALLOWED = {
     "storage/record_ids.py": "a UUIDv7 lands beside its neighbours in the index; no rule reads its time",
+    "adapters/ledger/journal.py": "when an erasure was written down, for whoever reads the ledger; no rule reads it",
+    "adapters/copies/http.py": "when a request was signed, which its receiver compares with a clock of its own",
     "adapters/embeddings_api.py": "how long to wait, where another server names the instant (Retry-After, RFC 9110)",
 }
 """Files that may read the machine's clock, each with its reason."""
@@ -55,7 +57,7 @@ def test_no_module_reads_the_clock_of_the_machine() -> None:
 
 def test_the_check_would_find_one() -> None:
     """The modules that may read it do, once each, and are found."""
-    assert [len(list(readings(SOURCE / name))) for name in ALLOWED] == [1, 1]
+    assert [len(list(readings(SOURCE / name))) for name in ALLOWED] == [1, 1, 1, 1]
 
 
 def test_no_statement_reads_another_clock() -> None:

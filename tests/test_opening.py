@@ -32,11 +32,14 @@ def test_what_was_given_is_not_shown() -> None:
     settings = Settings(
         target="postgresql://a:canary@h/d",
         worker_url="postgresql://b:canary@h/d",
+        eraser_url="postgresql://c:canary@h/d",
         policy=None,
         embedder=None,
         detector=None,
         clock=None,
         pool_size=1,
         timeout=1.0,
+        keys=None,
+        ledger=None,
     )
     assert "canary" not in repr(settings)

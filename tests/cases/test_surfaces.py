@@ -82,5 +82,6 @@ def test_every_surface_forgets_alike(
     expected = FILLED if whole else {"episodes": 1, "index_entries": 1, "summaries": 1, "summary_sources": 1}
     assert removed == expected
     lost = {name: before[name] - after[name] for name in before if before[name] != after[name]}
-    assert lost == {**expected, "audit_log": -1}
+    steps = len(olvido.default_policy().copies) + 3
+    assert lost == {**expected, "audit_log": -1, "erasures": -1, "erasure_steps": -steps, "ledger_entries": -1}
     assert audit == ("forget", "subject" if whole else "record", expected)

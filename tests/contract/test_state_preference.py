@@ -37,13 +37,13 @@ async def test_a_statement_costs_two_answers_and_a_commit(memory: Memory, monkey
     ana = memory.scope(tenant="acme", subject="ana")
     await ana.remember("prefers aisle seats")
     sent: list[bytes] = []
-    right: Callable[..., Awaitable[object]] = psycopg.AsyncConnection.execute
+    right: Callable[..., Awaitable[object]] = psycopg.AsyncCursor.execute
 
     async def counting(self: object, query: bytes, *rest: object, **how: object) -> object:
         sent.append(query)
         return await right(self, query, *rest, **how)
 
-    monkeypatch.setattr(psycopg.AsyncConnection, "execute", counting)
+    monkeypatch.setattr(psycopg.AsyncCursor, "execute", counting)
     await ana.set_preference("language", "pt", origin=SAID)
     assert [b"enter_scope" in query for query in sent] == [True, False]
     sent.clear()

@@ -209,8 +209,9 @@ def test_the_signs_of_a_shape_hide_no_secret(text: str, write: Callable[[str], s
     found = sorted(secret_shapes.spans(written))
     with ExitStack() as every:
         for name in ("_SHAPES", "_LABELLED"):
-            shapes = tuple(replace(shape, signs=("",)) for shape in getattr(secret_shapes, name))
+            shapes = tuple(replace(shape, signs=frozenset([""])) for shape in getattr(secret_shapes, name))
             every.enter_context(patch.object(secret_shapes, name, shapes))
+        every.enter_context(patch.object(secret_shapes, "_SIGNS", frozenset([""])))
         assert found == sorted(secret_shapes.spans(written))
 
 

@@ -153,3 +153,13 @@ def undeclared(connection: psycopg.Connection[tuple[Any, ...]]) -> list[str]:
     unknown = present.keys() - known.keys()
     found = {column for column in columns if column.partition(".")[0] not in unknown}
     return sorted({*unknown, *(DATA_MAP.keys() - present.keys()), *(found ^ declared)})
+
+
+async def forget_something_held(memory: olvido.Memory, tenant: str, subject: str) -> None:
+    """Leave a row of everything that a forget leaves behind: a request with its steps, a hold, and what it kept."""
+    scope = memory.scope(tenant=tenant, subject=subject)
+    note = (await scope.remember("disputed")).record
+    await memory.place_hold(
+        tenant, subject=subject, record_id=note.record_id, basis="court order 7", review_at=START + timedelta(days=90)
+    )
+    await scope.forget(note.record_id)

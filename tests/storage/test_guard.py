@@ -15,7 +15,7 @@ from olvido.adapters.embedded import ServerUrls
 from olvido.errors import SchemaMismatch, UnsafeDatabase
 from olvido.storage import guard
 from olvido.storage.data_map import DATA_MAP
-from olvido.storage.row_policies import APP, OWNER, WORKER, RowPolicy, differences, expected
+from olvido.storage.row_policies import APP, ERASER, OWNER, WORKER, RowPolicy, differences, expected
 from tests.conftest import Clone, named
 from tests.storage.support import administer, changed, login, name_of, relations
 
@@ -63,6 +63,52 @@ async def test_a_login_that_could_pass_the_wall_is_refused(
         with pytest.raises(UnsafeDatabase, match="The login"):
             async with olvido.open(url):
                 pass
+
+
+@pytest.mark.parametrize(
+    "options, member_of, found",
+    [
+        ("", [ERASER], set()),
+        ("", [ERASER, "pg_checkpoint", "pg_monitor"], set()),
+        ("", [], {"login_without_role"}),
+        ("", [APP], {"login_without_role", "login_reads_rows"}),
+        ("", [ERASER, APP], {"login_reads_rows"}),
+        ("", [ERASER, WORKER], {"login_reads_rows"}),
+        ("SUPERUSER", [ERASER], {"login_superuser", "login_bypasses", "login_reads_rows"}),
+        ("BYPASSRLS", [ERASER], {"login_bypasses"}),
+        ("", [ERASER, "pg_read_all_data"], {"login_predefined"}),
+        ("", [ERASER, "pg_maintain"], {"login_predefined"}),
+    ],
+)
+async def test_who_rewrites_files_may_do_nothing_else(
+    migrated: Clone, options: LiteralString, member_of: list[str], found: set[str]
+) -> None:
+    """The login of the eraser reads no row, as a request or a worker does, and is refused if it could."""
+    with login(migrated, options=options, member_of=member_of) as url:
+        codes = await _codes(url, role=ERASER)
+        assert codes >= found
+        assert bool(codes) == bool(found)
+
+
+async def test_the_login_of_the_eraser_is_judged_as_well(clone: Clone) -> None:
+    """A third URL has to be a member of olvido_eraser, and no more than that."""
+    for url, reason in ((clone.worker, "may read and write rows"), (clone.superuser, "superuser")):
+        with pytest.raises(UnsafeDatabase, match=reason):
+            async with olvido.open(clone.app, worker_url=clone.worker, eraser_url=url):
+                pass
+
+
+async def test_the_eraser_of_the_migrations_is_fit(migrated: Clone) -> None:
+    """Nothing is found for the role itself, and it sees no row of anything but the versions of the schema."""
+    assert await _codes(migrated.eraser, role=ERASER) == set()
+    async with await psycopg.AsyncConnection.connect(migrated.eraser, autocommit=True) as connection:
+        for relation in DATA_MAP:
+            query = sql.SQL("SELECT count(*) FROM olvido.{}").format(sql.Identifier(relation))
+            if relation == "schema_version":
+                await connection.execute(query)
+                continue
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                await connection.execute(query)
 
 
 @pytest.mark.parametrize("power", ["SUPERUSER", "BYPASSRLS", "CREATEROLE", "REPLICATION"])

@@ -26,6 +26,8 @@ Row = Mapping[str, Any]
 
 COMMANDS = ("SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE")
 ROLES = {"app": {APP}, "worker": {WORKER}, "both": {APP, WORKER}, "eraser": {ERASER}}
+UNSCOPED = {"schema_version", "copies", "ledger_entries", "rewrites"}
+"""Of no company: versions, places that a policy names, numbers of the ledger, files that were written anew."""
 PERSONAL = {relation.name for relation in SUBJECT_RELATIONS}
 ME = ("altavela", "li")
 OWNERS = (ME, ("altavela", "liam"), ("norbrook", "li"), ("alta", "li"))
@@ -197,20 +199,36 @@ def _granted(roles: set[str], relation: str, command: str) -> bool:
     return command in (verb.partition("(")[0] for verb in verbs.split())
 
 
-def _admits(roles: set[str], relation: Relation, setting: Setting, row: Row, externals: Mapping[str, str]) -> bool:
-    """The rules in one place: may these roles touch this row of this relation, once the command itself is granted?"""
-    if relation.name == "schema_version":
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Caller:
+    """Who does something: with which roles, and what the transaction says it is. externals: external ids by key."""
+
+    roles: set[str]
+    setting: Setting
+    externals: Mapping[str, str]
+
+
+def _admits(caller: Caller, relation: Relation, command: str, row: Row) -> bool:
+    """The rules in one place: may this caller do this to this row, once the command itself is granted?"""
+    setting, worker = caller.setting, WORKER in caller.roles
+    if relation.name in UNSCOPED:
         return True
     tenant = setting.tenant != "" and row["tenant_id"] == setting.tenant
     scope = tenant and row.get("subject_key") == setting.subject
     if relation.name in PERSONAL:
         return scope
-    if relation.name in {"due", "lives"}:
-        return WORKER in roles or scope
-    if relation.name == "subjects":
-        external = row.get("external_id", externals.get(str(row["subject_key"])))
-        return tenant and (WORKER in roles or external == setting.external)
-    return tenant
+    external = row.get("external_id", caller.externals.get(str(row.get("subject_key"))))
+    rules = {
+        "due": worker or scope,
+        "lives": worker or scope,
+        "sealing": worker or tenant,
+        # A request writes down any step, and then sees only what is about its own rows.
+        "erasure_steps": worker or (tenant and (command == "INSERT" or row.get("level") == "E1")),
+        "legal_holds": tenant if worker else scope,
+        "audit_log": tenant and (command != "UPDATE" or row.get("seal") is None),
+        "subjects": tenant and (worker or external == setting.external),
+    }
+    return rules.get(relation.name, tenant)
 
 
 class Expectations:
@@ -221,11 +239,18 @@ class Expectations:
         self._setting = setting
         self._externals = {str(key): external for (_, external), key in stage.world.keys.items()}
 
+    def _caller(self, roles: set[str]) -> Caller:
+        return Caller(roles=roles, setting=self._setting, externals=self._externals)
+
     def reached(self, relation: Relation, command: str) -> str | frozenset[str]:
         """The identities of the rows that a SELECT, UPDATE or DELETE of everything reaches, or why it fails."""
         if not _granted(self._roles, relation.name, command):
             return DENIED
-        found = frozenset(relation.identity(row) for row in relation.stored if self._admit(relation, row))
+        found = frozenset(
+            relation.identity(row)
+            for row in relation.stored
+            if _admits(self._caller(self._roles), relation, command, row)
+        )
         sealed = relation.name == "subjects" or (relation.name == "tenants" and WORKER not in self._roles)
         return WALL if command == "UPDATE" and sealed and found else found
 
@@ -235,13 +260,10 @@ class Expectations:
             return DENIED
         # A worker begins no life, so that only the rule for requests admits a new row of `subjects`.
         roles = self._roles - {WORKER} if relation.name == "subjects" else self._roles
-        if not _admits(roles, relation, self._setting, row, self._externals):
+        if not _admits(self._caller(roles), relation, "INSERT", row):
             return WALL
         taken = any(relation.identity(row) == relation.identity(other) for other in relation.stored)
         return TAKEN if taken else frozenset({relation.identity(row)})
-
-    def _admit(self, relation: Relation, row: Row) -> bool:
-        return _admits(self._roles, relation, self._setting, row, self._externals)
 
 
 def _fresh(relation: Relation, row: Row) -> Row:
@@ -249,7 +271,9 @@ def _fresh(relation: Relation, row: Row) -> Row:
     changed = dict(row)
     for column, kind in relation.unique:
         value = changed[column]
-        changed[column] = str(uuid4()) if kind == "uuid" else value + 1000 if kind == "integer" else f"{value}-new"
+        changed[column] = (
+            str(uuid4()) if kind == "uuid" else value + 1000 if kind in ("integer", "bigint") else f"{value}-new"
+        )
     return changed
 
 
@@ -280,6 +304,10 @@ def _statements(relation: Relation) -> dict[str, sql.Composed]:
         "tenants": "closed_at = now()",
         "subjects": "created_at = now()",
         "schema_version": "name = name",
+        "copies": "name = name",
+        "ledger_entries": "entry = entry",
+        "audit_log": "seal = 1",
+        "rewrites": "relation = relation",
     }
     parts = {
         "table": _table(relation.name),

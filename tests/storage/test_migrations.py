@@ -48,6 +48,7 @@ def _fresh(cluster: ServerUrls) -> Iterator[Clone]:
             superuser=named(cluster.superuser, name),
             app=named(cluster.app, name),
             worker=named(cluster.worker, name),
+            eraser=named(cluster.eraser, name),
         )
     finally:
         with psycopg.connect(cluster.superuser, autocommit=True) as connection:

@@ -31,6 +31,7 @@ def earlier(cluster: ServerUrls, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cl
         superuser=named(cluster.superuser, name),
         app=named(cluster.app, name),
         worker=named(cluster.worker, name),
+        eraser=named(cluster.eraser, name),
     )
     first = known_migrations()[:FIRST_RELEASE]
     with monkeypatch.context() as patch:

@@ -43,7 +43,7 @@ def _no_embedder(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def olvido_command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
     """Runs a command as it is, with no store named by the environment."""
-    for name in ("OLVIDO_DATABASE_URL", "OLVIDO_WORKER_URL", "OLVIDO_HOME"):
+    for name in ("OLVIDO_DATABASE_URL", "OLVIDO_WORKER_URL", "OLVIDO_ERASER_URL", "OLVIDO_HOME"):
         monkeypatch.delenv(name, raising=False)
 
     def run(*arguments: str) -> Answer:

@@ -15,7 +15,7 @@ import olvido
 from olvido.adapters import embedded
 from olvido.errors import DataDirectoryError
 from olvido.surfaces.cli.main import app
-from olvido.surfaces.demo.directory import MARK, make_fresh
+from olvido.surfaces.demo.directory import MARK, ledger_beside, make_fresh
 from olvido.surfaces.demo.show import STORY, support_cases, try_next
 from olvido.surfaces.demo.stage import CUSTOMER, Stage
 from olvido.surfaces.import_lines import parse, scopes
@@ -94,8 +94,10 @@ def test_the_demo_removes_only_what_it_made(tmp_path: Path) -> None:
     assert (theirs / "letter").read_text() == "keep me"
     ours = make_fresh(tmp_path / "ours")
     (ours / "leftover").write_text("x")
+    ledger_beside(ours).mkdir()
     make_fresh(ours)
     assert [path.name for path in ours.iterdir()] == [MARK]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["ours", "theirs"]
 
 
 def test_the_demo_does_not_pull_a_directory_from_under_a_running_program(tmp_path: Path) -> None:

@@ -17,7 +17,6 @@ REPORT = ["episode", "record", "support-case", "--event-id", "e"]
 REFUSALS = [
     pytest.param([*SET, "language", CANARY], 2, "invalid_value", id="value"),
     pytest.param([*SET, "language", "pt", "--expires-at", "2001-01-01T00:00:00Z"], 2, "invalid_time", id="past"),
-    pytest.param([*SET, "language", "pt", "--expires-at", "2027-01-01T00:00:00"], 2, "invalid_time", id="naive"),
     pytest.param([*SET, "shoe-size", CANARY], 3, "not_in_policy", id="policy"),
     pytest.param([*SET, "payment", CANARY], 3, "live_state", id="live"),
     pytest.param([*SET, "language", "pt", "--origin", "inferred"], 3, "origin_not_accepted", id="origin"),
@@ -57,6 +56,8 @@ def test_a_refusal_has_its_exit_code_and_echoes_nothing(
         pytest.param(["preference", "set", "language"], id="missing"),
         pytest.param(["recall", "x", *SCOPE, "--limit", "many"], id="type"),
         pytest.param(["recall", "x", *SCOPE, "--since", "yesterday"], id="instant"),
+        pytest.param(["recall", "x", *SCOPE, "--since", "2026-01-01"], id="day"),
+        pytest.param([*SET, "language", "pt", *SCOPE, "--expires-at", "2027-01-01T00:00:00"], id="naive"),
         pytest.param(["episode", "record", "note", *SCOPE, "--event-id", "e", "--field", "text"], id="field"),
         pytest.param(["recall", "x", *SCOPE, "--database-url", "mysql://db"], id="scheme"),
         pytest.param(["recall", "x", *SCOPE, "--database-url", "postgresql://db", "--data-dir", "d"], id="two-stores"),

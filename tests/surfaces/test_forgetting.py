@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 from uuid import UUID
 
 import psycopg
@@ -147,7 +148,7 @@ def test_what_a_session_was_handed_over_to_is_named(cli: Run, monkeypatch: pytes
     """The episodes that outlive a forgotten session stand in the report with the ids that forget them."""
     left = UUID("019f0000-0000-7000-8000-000000000007")
 
-    async def forgets(self: ScopedMemory, record_id: str, **options: bool) -> ForgetReport:
+    async def forgets(self: ScopedMemory, record_id: str, **options: Any) -> ForgetReport:  # noqa: ANN401 - as they came
         return replace(await whole(self, record_id, **options), handed_over=(left,))
 
     whole = ScopedMemory.forget

@@ -31,7 +31,11 @@ EXPECTED = {
     ("purge",), ("migrate",), ("doctor",), ("policy", "check"), ("policy", "explain"), ("policy", "schema"),
     ("policy", "add", "preference"), ("policy", "add", "episode"), ("episode", "record"), ("episode", "list"),
     ("preference", "set"), ("preference", "correct"), ("preference", "get"), ("preference", "list"),
-    ("preference", "history"), ("worker",),
+    ("preference", "history"), ("worker",), ("receipt", "issue"), ("receipt", "verify"), ("audit", "seal"),
+    ("audit", "verify"), ("audit", "accept"), ("keys", "publish"), ("keys", "rotate"),
+    ("restore", "check"), ("restore", "replay"),
+    ("erasure", "list"), ("erasure", "show"), ("erasure", "run"), ("erasure", "confirm"),
+    ("hold", "place"), ("hold", "list"), ("hold", "show"), ("hold", "release"),
 }  # fmt: skip
 
 

@@ -97,6 +97,8 @@ def _folded(character: str) -> str:
 
 
 _FOLDING = _Folding()
+_ACCENTS = re.compile("[\u0300-\u036f]+")
+"""The first of _OPTIONAL_MARKS, and all that Latin letters leave beside ASCII when they are decomposed."""
 
 
 def fold(text: str) -> str:
@@ -109,8 +111,11 @@ def fold(text: str) -> str:
         return text.lower()
     text = _MANY_MARKS.sub(lambda run: "".join(each for each in run[0] if not unicodedata.combining(each)), text)
     # U+00B4 stands for an apostrophe wherever it is typed by itself, but would decompose into a space and an accent.
-    decomposed = unicodedata.normalize("NFKD", text.replace("\u00b4", "'"))
-    folded = unicodedata.normalize("NFKD", decomposed.casefold()).translate(_FOLDING)
+    decomposed = unicodedata.normalize("NFKD", text.replace("\u00b4", "'")).casefold()
+    latin = _ACCENTS.sub("", decomposed)
+    if latin.isascii():
+        return latin
+    folded = unicodedata.normalize("NFKD", decomposed).translate(_FOLDING)
     if _JOINER in folded:
         folded = _LONELY_JOINER.sub("", folded)
     return folded if folded.isascii() else unicodedata.normalize("NFC", folded)

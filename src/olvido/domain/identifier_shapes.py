@@ -65,7 +65,7 @@ def identifiers(text: str, case_id: str | None) -> str:
     read = chunks(text)
     found: dict[str, None] = {}
     for chunk in read:
-        if is_identifier(chunk):
+        if not chunk.isalpha() and is_identifier(chunk):  # most chunks are words, and asking costs a call
             found |= dict.fromkeys(_forms(chunk))
     for letters, digits in pairwise(read):
         spaced = digits.isdecimal() and letters.isalpha() and len(letters) in _SPACED_LETTERS

@@ -31,7 +31,7 @@ class LastReport:
 
 def folded(text: str) -> str:
     """`text` as it is compared: without differences of normal form, case and white space."""
-    return " ".join(nfc(nfc(text).casefold()).split())
+    return " ".join((text.lower() if text.isascii() else nfc(nfc(text).casefold())).split())
 
 
 def gather(items: Sequence[EpisodeItem], text_of: Callable[[Episode], str]) -> list[EpisodeItem]:
@@ -43,15 +43,13 @@ def gather(items: Sequence[EpisodeItem], text_of: Callable[[Episode], str]) -> l
     told: list[_Memory] = []
     alike: dict[Hashable, list[_Memory]] = {}
     for item in items:
-        fields = _fields(item.record)
         memories = alike.setdefault(_said(item.record, text_of), [])
-        memory = next((each for each in memories if not _contradict(each.fields, fields)), None)
+        memory = next((each for each in memories if each.agrees_with(item.record)), None)
         if memory is None:
             memory = _Memory()
             memories.append(memory)
             told.append(memory)
         memory.items.append(item)
-        memory.fields.update(fields)
     return [memory.shown() for memory in told]
 
 
@@ -85,10 +83,18 @@ def moment(item: EpisodeItem) -> tuple[datetime, UUID]:
 
 @dataclass(slots=True)
 class _Memory:
-    """What one or several records say. items: best ranked first. fields: of all of them, folded."""
+    """What one or several records say. items: best ranked first. fields: of the first `read` of them, folded."""
 
     items: list[EpisodeItem] = field(default_factory=list)
     fields: dict[str, str] = field(default_factory=dict)
+    read: int = 0
+
+    def agrees_with(self, episode: Episode) -> bool:
+        """Whether no field that both have has another value. Most records are alone: their fields are not read."""
+        for item in self.items[self.read :]:
+            self.fields |= _fields(item.record)
+        self.read = len(self.items)
+        return not _contradict(self.fields, _fields(episode))
 
     def shown(self) -> EpisodeItem:
         if len(self.items) == 1:

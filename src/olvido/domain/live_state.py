@@ -47,8 +47,21 @@ def words(text: str) -> Words:
     """The words of `text`, folded: without case, accents and compatibility forms; digits count as words."""
     if text.isascii():
         return tuple(_WORD.findall(text.lower()))
-    decomposed = unicodedata.normalize("NFKD", text.casefold())
-    return tuple(_WORD.findall("".join(char for char in decomposed if unicodedata.category(char) != "Mn")))
+    return tuple(_WORD.findall(unicodedata.normalize("NFKD", text.casefold()).translate(_WITHOUT_MARKS)))
+
+
+class _WithoutMarks(dict[int, int | None]):
+    """Code point -> itself, or None for a mark that goes with a letter. Filled as characters are met, up to a bound."""
+
+    def __missing__(self, code: int) -> int | None:
+        kept = None if unicodedata.category(chr(code)) == "Mn" else code
+        if len(self) < _ROOM:
+            self[code] = kept
+        return kept
+
+
+_ROOM = 5_000
+_WITHOUT_MARKS = _WithoutMarks()
 
 
 @lru_cache(maxsize=16)

@@ -71,6 +71,8 @@ _CEDILLA = re.compile(r"\bmar(?:\u00e7|c\u0327)o\b", re.IGNORECASE)
 
 _WORD = re.compile(r"[a-z]+")
 _CLOCK = re.compile(r"\b\d\d?(?::\d\d|\s?[ap]\.?m\b|\s?h\d\d\b)")
+_LIKE_A_TIME = re.compile(r"\d(?:\d{3}|[-/.:]\d|\s?[aph])")
+"""In every year, date and time of day. It is many times faster than looking for these, and most texts have none."""
 
 
 class _Reading:
@@ -191,4 +193,6 @@ def tells_time(text: str) -> bool:
     folded = fold(text)
     if not TIME_WORDS.isdisjoint(_WORD.findall(folded)):
         return True
+    if _LIKE_A_TIME.search(folded) is None:
+        return False
     return any(pattern.search(folded) for pattern in (_YEAR_ALONE, _CLOCK, _ISO, _NUMERIC))

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from olvido.domain.copies import BACKUPS
 from olvido.domain.live_state import words
 from olvido.domain.origin import OriginClass
-from olvido.domain.policy_document import ACTOR, EpisodeDefinition, HandOver, PolicyDocument, SessionPart
+from olvido.domain.policy_document import (
+    ACTOR,
+    CopyKind,
+    EpisodeDefinition,
+    HandOver,
+    PolicyDocument,
+    SessionPart,
+)
 from olvido.domain.policy_values import ChoiceValue, IntegerValue, NumberValue, TextValue, ValueShape
 
 Location = tuple[str | int, ...]
@@ -182,6 +190,19 @@ def _copies_have_one_name(document: PolicyDocument) -> Iterator[Finding]:
             yield ("copies", position, "name"), f"there is another copy named `{name}`"
 
 
+def _copies_go_in_one_way(document: PolicyDocument) -> Iterator[Finding]:
+    for position, copy in enumerate(document.copies):
+        location = ("copies", position)
+        if copy.connector is not None and copy.kind in BACKUPS:
+            yield (*location, "connector"), "a backup goes with its retention; leave the connector out"
+        if copy.connector is not None and copy.deadline is not None:
+            yield (*location, "deadline"), "a deadline is for a holder who acts by hand; leave it or the connector out"
+        if copy.connector is None and copy.kind is CopyKind.MANUAL and copy.deadline is None:
+            yield location, "a manual copy needs a `deadline`, such as 30d: by then its holder has to act"
+        if copy.deadline is not None and copy.retention is not None and copy.deadline > copy.retention:
+            yield (*location, "deadline"), "by then it is gone by its retention; make this at most that"
+
+
 def _limits_and_floors_are_ordered(document: PolicyDocument) -> Iterator[Finding]:
     limits, ranking = document.limits, document.ranking
     if limits.page_size > limits.page_size_max:
@@ -213,5 +234,6 @@ _CHECKS: tuple[Callable[[PolicyDocument], Iterator[Finding]], ...] = (
     _live_state_is_not_stored,
     _topic_terms_are_clear,
     _copies_have_one_name,
+    _copies_go_in_one_way,
     _limits_and_floors_are_ordered,
 )

@@ -16,6 +16,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, Wi
 from pydantic_core import PydanticCustomError
 
 from olvido.domain.origin import OriginClass
+from olvido.domain.path_template import PathTemplate
 from olvido.domain.policy_values import MAX_TEXT, ShortText, Strict, UniqueTexts, ValueShape, nfc
 
 MAX_SECONDS = 36_500 * 86_400
@@ -185,6 +186,7 @@ class CopyKind(StrEnum):
     """What kind of place an outside copy is in."""
 
     BACKUP = "backup"
+    ARCHIVE = "archive"
     REPLICA = "replica"
     CACHE = "cache"
     LOG = "log"
@@ -194,21 +196,95 @@ class CopyKind(StrEnum):
     MANUAL = "manual"
 
 
+def _variable(value: str) -> str:
+    if _VARIABLE.fullmatch(value) is None:
+        message = "name a variable of the environment, such as OLVIDO_CACHE_URL; its value never stands in a policy"
+        raise PydanticCustomError("variable", message)
+    return value
+
+
+def _template(value: str) -> str:
+    try:
+        PathTemplate.parse(value)
+    except ValueError as error:
+        raise PydanticCustomError("template", "{message}", {"message": str(error)}) from None
+    return value
+
+
+_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]{0,99}")
+Variable = Annotated[
+    str, AfterValidator(_variable), WithJsonSchema({"type": "string", "pattern": f"^{_VARIABLE.pattern}$"})
+]
+"""A variable of the environment that has an address or a secret in it, which no policy file has."""
+
+
+class RegisteredConnector(Strict):
+    """A connector that host code made: `olvido.open(connectors={name: ...})`."""
+
+    type: Literal["registered"]
+    name: Key
+
+
+class ValkeyConnector(Strict):
+    """The session cache in a Valkey or Redis. url_env: the variable with its URL."""
+
+    type: Literal["valkey"]
+    url_env: Variable
+
+
+class HttpConnector(Strict):
+    """A service that speaks the protocol of docs/copies.md. url_env, key_env: the variables with its URL and key."""
+
+    type: Literal["http"]
+    url_env: Variable
+    key_env: Variable
+
+
+class DirectoryConnector(Strict):
+    """Files below a directory. path_env: the variable with its path. template: which files are of one person."""
+
+    type: Literal["directory"]
+    path_env: Variable
+    template: Annotated[str, AfterValidator(_template)]
+
+
+BuiltInConnector = ValkeyConnector | HttpConnector | DirectoryConnector
+ConnectorSettings = Annotated[
+    RegisteredConnector | ValkeyConnector | HttpConnector | DirectoryConnector, Field(discriminator="type")
+]
+
+
 class OutsideCopy(Strict):
-    """A copy that Olvido cannot delete itself; a forget reports it as open until its holder has acted.
+    """A copy that Olvido cannot delete itself; a forget reports it as open until it is known to be gone.
 
     retention: after how long the copy is gone by itself; None (`unlimited`): only when the holder removes it.
+    connector: what can erase it and look at it; None: its holder has to act, or time has to pass.
+    deadline: within which time after a forget the holder has to act, where nothing else removes it.
     """
 
     name: Key
     kind: CopyKind
     holder: ShortText
     retention: Retention
+    connector: ConnectorSettings | None = None
+    deadline: Duration | None = None
     description: ShortText | None = None
+
+    @property
+    def connected(self) -> str | None:
+        """The name under which its connector is known: its own, or that of the copy with a dot and its type."""
+        if self.connector is None:
+            return None
+        if isinstance(self.connector, RegisteredConnector):
+            return self.connector.name
+        return f"{self.name}.{self.connector.type}"
 
 
 class Limits(Strict):
-    """How much one call may carry. Lengths are characters."""
+    """How much one call may carry. Lengths are characters.
+
+    plan_drift: by how many rows what is forgotten may differ from its plan.
+    """
 
     message_length: int = Field(default=8_000, ge=1, le=MAX_TEXT)
     session_item_length: int = Field(default=500, ge=1, le=10_000)
@@ -220,6 +296,7 @@ class Limits(Strict):
     page_size_max: int = Field(default=200, ge=1, le=1_000)
     recall_items: int = Field(default=10, ge=1, le=200)
     recall_items_max: int = Field(default=50, ge=1, le=200)
+    plan_drift: int = Field(default=0, ge=0, le=1_000_000)
 
 
 class Ranking(Strict):

@@ -5,9 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
+from olvido.domain.copies import DEADLINE
 from olvido.domain.origin import OriginClass
 from olvido.domain.policy import EpisodeRule, Policy, PreferenceRule
-from olvido.domain.policy_document import SessionDefinition
+from olvido.domain.policy_document import (
+    DirectoryConnector,
+    HttpConnector,
+    OutsideCopy,
+    RegisteredConnector,
+    SessionDefinition,
+    ValkeyConnector,
+)
 from olvido.domain.policy_values import BooleanValue, ChoiceValue, IntegerValue, NumberValue, TextValue, ValueShape
 
 _UNITS = (("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1))
@@ -59,12 +67,13 @@ class LookedUp:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CopyExplained:
-    """A copy outside, which a forget reports as open. gone_after: in words."""
+    """A copy outside, which a forget reports as open. gone_after: in words. forgotten: how, as a sentence."""
 
     name: str
     kind: str
     holder: str
     gone_after: str
+    forgotten: str
     description: str | None
 
 
@@ -109,11 +118,31 @@ def explain(policy: Policy) -> PolicyExplained:
                 kind=copy.kind,
                 holder=copy.holder,
                 gone_after="its holder has removed it" if copy.retention is None else in_words(copy.retention),
+                forgotten=_forgotten(copy),
                 description=copy.description,
             )
             for copy in policy.copies
         ),
     )
+
+
+def _forgotten(copy: OutsideCopy) -> str:
+    match copy.connector:
+        case None if copy.retention is None or copy.deadline is not None:
+            within = in_words(copy.deadline or DEADLINE)
+            return f"Its holder removes it within {within} of a forget, and somebody confirms that."
+        case None:
+            return "Nobody removes it before that, and nobody looks afterwards."
+        case RegisteredConnector(name=name):
+            return f"The connector {name}, which the program registers, erases it and looks whether it is gone."
+        case ValkeyConnector() as found:
+            return f"The cache at {found.url_env} is emptied of it and looked through."
+        case HttpConnector() as found:
+            return (
+                f"The service at {found.url_env} is asked, with the key in {found.key_env}, and looked at afterwards."
+            )
+        case DirectoryConnector() as found:
+            return f"The files {found.template} in {found.path_env} are removed, and looked for."
 
 
 def in_words(retention: timedelta | None) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
@@ -35,6 +35,7 @@ _STAND_INS: dict[str | int, object] = {
 
 _MAPPING = "should be a mapping: indented lines of `key: value`"
 _TYPES = "give `type`, one of: choice, text, integer, number, boolean"
+_CONNECTORS = "give `type`, one of: registered, valkey, http, directory"
 _MESSAGES = {
     "model_type": _MAPPING,
     "model_attributes_type": _MAPPING,
@@ -135,7 +136,8 @@ def _validate(data: object) -> tuple[PolicyDocument | None, list[Finding]]:
 
 def _findings(errors: list[ErrorDetails]) -> Iterator[Finding]:
     """What pydantic found, in words for who writes the file, without what only follows from another finding."""
-    misspelt = dict(_misspelt(error["loc"] for error in errors if error["type"] == "extra_forbidden"))
+    missing = {tuple(error["loc"]) for error in errors if error["type"] == "missing"}
+    misspelt = dict(_misspelt((error["loc"] for error in errors if error["type"] == "extra_forbidden"), missing))
     follows = {*(("missing", meant) for meant in misspelt.values()), *(("too_short", e["loc"][:-1]) for e in errors)}
     for error in errors:
         kind, location = error["type"], tuple(part for part in error["loc"] if part != "[key]")
@@ -147,15 +149,24 @@ def _findings(errors: list[ErrorDetails]) -> Iterator[Finding]:
             yield location, f"`{location[-1]}` is not a key here; did you mean `{misspelt[location][-1]}`?"
         elif kind == "extra_forbidden":
             yield location, f"`{location[-1]}` is not a key here; there are: {', '.join(_known_keys(location[:-1]))}"
+        elif kind.startswith("union_tag_") and location[-1:] == ("connector",):
+            yield location, _CONNECTORS
         else:
             yield location, _MESSAGES.get(kind, error["msg"].removeprefix("Input ").replace("Tuple", "the list", 1))
 
 
-def _misspelt(unknown: Iterable[Location]) -> Iterator[tuple[Location, Location]]:
-    """Unknown keys, and the key that each is probably meant to be."""
+def _misspelt(unknown: Iterable[Location], missing: Collection[Location]) -> Iterator[tuple[Location, Location]]:
+    """Unknown keys, and the key that each is probably meant to be: one that is missing, if any is like it."""
     for location in unknown:
-        for close in difflib.get_close_matches(str(location[-1]), _known_keys(location[:-1]), n=1, cutoff=0.5):
-            yield location, (*location[:-1], close)
+        known = _known_keys(location[:-1])
+        lacking = [key for key in known if (*location[:-1], key) in missing]
+        close = [*_like(location[-1], lacking), *_like(location[-1], known)]
+        if close:
+            yield location, (*location[:-1], close[0])
+
+
+def _like(key: str | int, known: list[str]) -> list[str]:
+    return difflib.get_close_matches(str(key), known, n=1, cutoff=0.5)
 
 
 def _known_keys(location: Location) -> list[str]:

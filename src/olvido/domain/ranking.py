@@ -30,6 +30,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from functools import lru_cache
 from math import isnan
 
 import numpy as np
@@ -194,30 +195,33 @@ def rank(candidates: Candidates, asked: Asked, policy: Policy) -> Ranked:
     ranking = policy.ranking
     flags = candidates.flags
     turns = _Turns.of(candidates)
-    hits, length = turns.with_previous(_capped(candidates.hits, asked.words), candidates.length)
+    hits, length = turns.with_previous(_capped(candidates.hits), candidates.length)
     lex = _bm25(hits, length, asked.words, _shares(candidates))
-    sem = np.clip(candidates.sem, 0, 1)
-    identifier = _where(flags & Flag.IDENTIFIER, ranking.identifier)
+    sem = np.minimum(np.maximum(candidates.sem, 0), 1)
+    told = _told_by_flags(policy)
+    identifier = told["identifier"][flags]
     matching = ranking.text * _either(lex, sem) + ranking.meaning * _either(sem, lex) + identifier
     # Nine digits: sums of the same numbers in another order would decide between equals.
-    base = np.round(matching, 9)
+    base = matching.round(9)
     parts = {
         "session": ranking.session * turns.best(base),
         "date": ranking.date * _dated(candidates.occurred_at, asked.dates),
-        "when": _where(flags & Flag.TIMED, ranking.when if asked.when else 0),
-        "speaker": _where(flags & Flag.SPEAKER, ranking.speaker),
+        "when": told["when"][flags] if asked.when else np.zeros(flags.shape),
+        "speaker": told["speaker"][flags],
         "recency": ranking.recency * _recent(candidates.occurred_at, asked.now, ranking.recency_half_life),
-        "priority": ranking.priority * _priorities(policy)[flags >> Flag.KIND_SHIFT],
-        "reliability": ranking.reliability * _TRUST[(flags >> Flag.TRUST_SHIFT) & 3],
+        "priority": told["priority"][flags],
+        "reliability": told["reliability"][flags],
     }
-    score = np.round(base + sum(parts.values()), 9)
+    score = (base + sum(parts.values())).round(9)
     is_preference = (flags & Flag.PREFERENCE) > 0
     # What is told in the case of a good match is shown although its own words are few, but not where there is no match.
     match = np.where(is_preference, 0, base + parts["date"])
     is_shown = (match + parts["session"] >= ranking.omit_below) & (match.max(initial=0) >= ranking.omit_below)
     return Ranked(
         parts={"lex": lex, "sem": sem, "identifier": identifier, "base": base, **parts, "score": score},
-        episodes=_best_first(candidates, score, np.flatnonzero(is_shown & ~is_preference)),
+        episodes=_sorted(
+            -score, -candidates.occurred_at, candidates.record_id, np.flatnonzero(is_shown & ~is_preference)
+        ),
         preferences=np.flatnonzero(is_preference),
         unindexed=int(np.count_nonzero(flags & Flag.UNINDEXED)),
         total=int(np.count_nonzero(~is_preference)),
@@ -228,8 +232,8 @@ def rank(candidates: Candidates, asked: Asked, policy: Policy) -> Ranked:
 class _Turns:
     """The candidates by case, each case in the order of its events.
 
-    order: places; those without a case come first, or in between. follows: whether the one before in `order` is the
-    previous event of the same case. starts: where in `order` a case begins.
+    order: places, without those that have no case. follows: whether the one before in `order` is the previous event of
+    the same case. starts: where in `order` a case begins.
     """
 
     order: Whole
@@ -242,10 +246,10 @@ class _Turns:
         if not case.any():
             none = np.zeros(0, dtype=np.int64)
             return cls(order=none, follows=none.astype(bool), starts=none)
-        order = np.lexsort((*_halves(candidates.record_id), candidates.occurred_at, case))
-        order = order[case[order] != 0]
+        order = _sorted(case, candidates.occurred_at, candidates.record_id, np.flatnonzero(case))
         sorted_case = case[order]
-        follows = np.concatenate(([False], sorted_case[1:] == sorted_case[:-1]))
+        follows = np.zeros(order.size, dtype=bool)
+        np.equal(sorted_case[1:], sorted_case[:-1], out=follows[1:])
         return cls(order=order, follows=follows, starts=np.flatnonzero(~follows))
 
     def with_previous(self, hits: Whole, length: Whole) -> tuple[Whole, Whole]:
@@ -265,18 +269,14 @@ class _Turns:
         return best
 
 
-def _digits(masks: Whole, words: int) -> Whole:
-    """How often each word is hit, of shape (masks, words)."""
-    digits: Whole = (masks[:, np.newaxis] >> (WORD_BITS * np.arange(words))) & (2**WORD_BITS - 1)
-    return digits
+def _capped(hits: Whole) -> Whole:
+    """The same with no word more than MAX_FREQUENCY (3) times, so that two of them add up within their bits."""
+    # Of each four bits: one of the upper two makes it more than three, which are the lower two.
+    more = (hits >> 2 | hits >> 3) & _EACH_WORD
+    return np.where(hits < 0, hits, (hits & 3 * _EACH_WORD) | 3 * more)
 
 
-def _capped(hits: Whole, words: int) -> Whole:
-    """The same with no word more than MAX_FREQUENCY times, so that two of them add up within their bits."""
-    masks, which = np.unique(hits, return_inverse=True)
-    times = np.minimum(_digits(masks, words), MAX_FREQUENCY)
-    capped: Whole = np.where(masks < 0, masks, times @ (1 << (WORD_BITS * np.arange(words))))
-    return capped[which]
+_EACH_WORD = np.int64(sum(1 << (WORD_BITS * place) for place in range(PRODUCTS * WORDS_A_PRODUCT)))
 
 
 def _shares(candidates: Candidates) -> Numbers:
@@ -285,6 +285,9 @@ def _shares(candidates: Candidates) -> Numbers:
     The same text has the same vector, and so the same likeness, hits and length; without a vector nothing is known.
     """
     told = candidates.sem.view(np.int64) + candidates.hits * _PRIME + candidates.length * _PRIME**2
+    in_order = np.sort(told)
+    if not (in_order[1:] == in_order[:-1]).any():
+        return np.ones(told.shape)
     _, which, times = np.unique(told, return_inverse=True, return_counts=True)
     return np.where(np.isnan(candidates.sem), 1.0, 1.0 / times[which])
 
@@ -296,39 +299,47 @@ _PRIME = np.int64(1_000_000_007)
 def _bm25(hits: Whole, length: Whole, words: int, shares: Numbers) -> Numbers:
     """The lex of each candidate; NaN where there is nothing to compare. shares: see `_shares`."""
     readable = hits >= 0
-    lex = np.full(hits.shape, np.nan)
     if not words or not readable.any():
-        return lex
-    # Once for each different set of hits, of which there are few, rather than for each record.
-    masks, which = np.unique(hits[readable], return_inverse=True)
-    share = shares[readable]
-    total, records = share.sum(), np.bincount(which, weights=share)
-    frequency = _digits(masks, words)
-    found = records @ (frequency > 0)
-    idf = np.log1p((total - found + 0.5) / (found + 0.5))
-    gain = [((frequency >= times) @ idf) / idf.sum() for times in range(1, MAX_FREQUENCY + 1)]
-    size = length[readable]
-    k = K1 * (1 - B + B * size / (size @ share / total or 1))
-    # tf / (tf + k) in steps: what the first, the second and the third time add
-    steps = [times / (times + k) - (times - 1) / (times - 1 + k) for times in range(1, MAX_FREQUENCY + 1)]
-    lex[readable] = sum(one[which] * step for one, step in zip(gain, steps, strict=True))
-    return lex
+        return np.full(hits.shape, np.nan)
+    share = np.where(readable, shares, 0)
+    total = share.sum()
+    # Sums rather than products of matrices: those would start threads that wait in a loop, and there is a database.
+    k = K1 * (1 - B + B * length / ((length * share).sum() / total or 1))
+    # How often each word is hit, of shape (words, candidates).
+    times = ((hits >> _SHIFTS[:words]) & (2**WORD_BITS - 1)).astype(np.float64)
+    having = (np.minimum(times, 1) * share).sum(axis=1)
+    idf = np.log1p((total - having + 0.5) / (having + 0.5))
+    np.minimum(times, MAX_FREQUENCY, out=times)
+    np.divide(times, times + k, out=times)
+    times *= (idf / idf.sum())[:, np.newaxis]
+    return np.where(readable, times.sum(axis=0), np.nan)
+
+
+_SHIFTS = WORD_BITS * np.arange(PRODUCTS * WORDS_A_PRODUCT)[:, np.newaxis]
 
 
 def _either(first: Numbers, second: Numbers) -> Numbers:
-    return np.nan_to_num(np.where(np.isnan(first), second, first))
+    known = np.where(np.isnan(first), second, first)
+    return np.where(np.isnan(known), 0, known)
 
 
-def _where(bits: Whole, weight: float) -> Numbers:
-    return np.where(bits > 0, weight, 0.0)
+@lru_cache(maxsize=16)
+def _told_by_flags(policy: Policy) -> dict[str, Numbers]:
+    """What parts of a score are, with their weights, for each value that `Candidates.flags` can have."""
+    ranking = policy.ranking
+    priorities = np.array([0.0, *(rule.priority for rule in policy.episodes.values())])
+    flags = np.arange(priorities.size << Flag.KIND_SHIFT)
+    return {
+        "identifier": np.where(flags & Flag.IDENTIFIER, ranking.identifier, 0.0),
+        "when": np.where(flags & Flag.TIMED, ranking.when, 0.0),
+        "speaker": np.where(flags & Flag.SPEAKER, ranking.speaker, 0.0),
+        "priority": ranking.priority * priorities[flags >> Flag.KIND_SHIFT],
+        "reliability": ranking.reliability * _TRUST[(flags >> Flag.TRUST_SHIFT) & 3],
+    }
 
 
 _TRUST = np.array([0.0, *sorted(each.trust for each in OriginClass)]) / OriginClass.DECLARED.trust
 """By what `scan` writes for an origin class: 1 inferred, 2 observed, 3 declared."""
-
-
-def _priorities(policy: Policy) -> Numbers:
-    return np.array([0.0, *(rule.priority for rule in policy.episodes.values())])
 
 
 def _dated(occurred_at: Whole, steps: Steps | None) -> Numbers:
@@ -351,13 +362,13 @@ def microseconds(instant: datetime) -> int:
 _EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 
 
-def _halves(record_id: NDArray[np.void]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """The lower and the upper half of each id, to sort by."""
-    halves = record_id.view(">u8").reshape(-1, 2)
-    return halves[:, 1], halves[:, 0]
-
-
-def _best_first(candidates: Candidates, score: Numbers, places: Whole) -> Whole:
-    """`places` by score, then the newest first, then by id."""
-    ids = candidates.record_id[places]
-    return places[np.lexsort((*_halves(ids), -candidates.occurred_at[places], -score[places]))]
+def _sorted(first: Numbers | Whole, second: Whole, record_id: NDArray[np.void], places: Whole) -> Whole:
+    """`places` by `first`, then `second`, then id, ascending."""
+    one, other = first[places], second[places]
+    order = np.lexsort((other, one))
+    one, other = one[order], other[order]
+    if ((one[1:] == one[:-1]) & (other[1:] == other[:-1])).any():
+        # Ids decide between equals, which are rare: they are looked at in this case only.
+        halves = record_id[places].view(">u8").reshape(-1, 2)
+        order = np.lexsort((halves[:, 1], halves[:, 0], second[places], first[places]))
+    return places[order]

@@ -30,6 +30,16 @@ class Kind(StrEnum):
     EPISODE = "episode"
 
 
+class RecordKind(StrEnum):
+    """The kinds of record that have an id to be forgotten by. A fact is one of a session."""
+
+    PREFERENCE = "preference"
+    EPISODE = "episode"
+    SUMMARY = "summary"
+    SESSION = "session"
+    FACT = "fact"
+
+
 class IndexState(StrEnum):
     """Whether a record can be found by text and by meaning.
 

@@ -11,17 +11,9 @@ from enum import StrEnum
 from typing import Protocol
 from uuid import UUID
 
-
-class Level(StrEnum):
-    """How far an erasure reaches (design, section 6).
-
-    E1: deleted, committed and read back as absent. E4: a copy elsewhere, confirmed by its holder.
-    E5: the last backup that holds it has expired.
-    """
-
-    E1 = "E1"
-    E4 = "E4"
-    E5 = "E5"
+from olvido.domain.copies import BACKUPS
+from olvido.domain.erasure import Level
+from olvido.errors import PlanChanged
 
 
 class Status(StrEnum):
@@ -80,15 +72,30 @@ class Chain(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ForgetReport:
-    """What forgetting one record or one subject did.
+class HeldRecord:
+    """A record that was not forgotten, because a legal hold keeps it out of every read until it is released.
 
-    target: "record", "subject" or "tenant". found: whether there was anything; a second forget finds nothing and
-    succeeds all the same. plan_hash: SHA-256 of what was counted, to compare a dry run with what follows.
+    basis: why, in the words of whoever placed the hold. review_at: when the hold is to be looked at again.
+    """
+
+    record_id: UUID
+    hold_id: UUID
+    basis: str
+    review_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ForgetReport:
+    """What forgetting some records, one subject or one tenant did.
+
+    target: "record", "selection", "subject" or "tenant". found: whether there was anything; a second forget finds
+    nothing and succeeds all the same. plan_hash: SHA-256 of what was counted, to compare a dry run with what follows.
     handed_over: of a session, or of a fact of one, the record ids of the episodes that the session was handed over to.
-    They remain, each to be forgotten by its own id. lives: subjects concerned. chain: what became of a preference's
-    earlier values, where that is the question.
-    verified_at: when the read-back was made.
+    They remain, each to be forgotten by its own id. overlapping: of a span of time, the record ids of the sessions that
+    have something in it and something outside it; they remain as well. lives: subjects concerned. chain: what became
+    of a preference's earlier values, where that is the question.
+    verified_at: when the read-back was made. held: what a legal hold kept. erasure_id: under which the request goes on
+    with files, log and copies elsewhere; None if nothing was removed.
     """
 
     target: str
@@ -103,6 +110,9 @@ class ForgetReport:
     verified_at: datetime | None
     chain: Chain | None = None
     handed_over: tuple[UUID, ...] = ()
+    overlapping: tuple[UUID, ...] = ()
+    held: tuple[HeldRecord, ...] = ()
+    erasure_id: UUID | None = None
 
     @property
     def removed(self) -> dict[str, int]:
@@ -116,7 +126,8 @@ class PurgeReport:
 
     removed: rows by relation. A preference counts once; its versions are counted apart.
     lives: scopes in which something was removed. left_locked: whether writers held some, which the next purge takes.
-    limit_reached: whether it ended at its limit, so that more may be due.
+    limit_reached: whether it ended at its limit, so that more may be due. held: how many of the removed records a legal
+    hold keeps, out of every read.
     """
 
     removed: Mapping[str, int]
@@ -124,6 +135,7 @@ class PurgeReport:
     left_locked: bool
     purged_at: datetime
     limit_reached: bool = False
+    held: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -198,7 +210,7 @@ def outside_copies(declared: tuple[DeclaredCopy, ...], now: datetime) -> tuple[O
             copy=copy.name,
             kind=str(copy.kind),
             holder=copy.holder,
-            level=Level.E5 if copy.kind == "backup" else Level.E4,
+            level=Level.E5 if copy.kind in BACKUPS else Level.E4,
             status=Status.OPEN,
             retention=copy.retention,
             due_at=None if copy.retention is None else now + copy.retention,
@@ -213,6 +225,27 @@ def overall(copies: tuple[CopyReport, ...], *, dry_run: bool) -> Status:
         return Status.PLANNED
     absent = all(copy.status is Status.ROWS_ABSENT for copy in copies)
     return Status.ROWS_ABSENT if absent else Status.INCOMPLETE
+
+
+Plan = ForgetReport | str
+"""What was planned: the report of a dry run, or its plan hash, which allows no difference."""
+
+
+def refuse_another_plan(plan: Plan | None, *, target: str, named: str, planned: Mapping[str, int], drift: int) -> None:
+    """Raise PlanChanged if what would be removed differs from the plan by more than `drift` rows.
+
+    target, named, planned: as `plan_hash` takes them, of what would be removed now.
+    """
+    if plan is None:
+        return
+    if isinstance(plan, str):
+        same = plan == plan_hash(target, named, planned)
+    else:
+        counted = {copy.copy: copy.planned for copy in plan.copies}
+        differing = sum(abs(counted.get(name, 0) - planned.get(name, 0)) for name in counted.keys() | planned.keys())
+        same = plan.plan_hash == plan_hash(target, named, counted) and differing <= drift
+    if not same:
+        raise PlanChanged("What would be forgotten is not what was planned any more. Plan again with dry_run=True.")
 
 
 def plan_hash(target: str, key: str, counts: Mapping[str, int]) -> str:

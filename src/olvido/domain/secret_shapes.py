@@ -22,12 +22,12 @@ class _Shape:
     """One kind of secret. signs: see above; lower case, of ASCII characters."""
 
     kind: str
-    signs: tuple[str, ...]
+    signs: frozenset[str]
     pattern: re.Pattern[str]
 
 
 def _shape(kind: str, signs: str, pattern: str) -> _Shape:
-    return _Shape(kind=kind, signs=tuple(signs.split("|")), pattern=re.compile(pattern))
+    return _Shape(kind=kind, signs=frozenset(signs.split("|")), pattern=re.compile(pattern))
 
 
 _T = r"[A-Za-z0-9_-]"
@@ -105,6 +105,7 @@ _LABELLED = (
         rf"(?:{_ASSIGN}|{_COPULA})(?P<value>{_WITH_DIGIT}(?:{_QUOTED}|\S{{8,}}+))",
     ),
 )
+_SIGNS = frozenset().union(*(shape.signs for shape in (*_SHAPES, *_LABELLED)))
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}|\d{1,2}[/.]\d{1,2}[/.]\d{2,4}")
 
 _HONEST = """
@@ -137,36 +138,43 @@ _ISSUERS: Mapping[int, re.Pattern[str]] = {
 def spans(text: str) -> Iterator[Span]:
     """Where secrets are in `text`, in any order and possibly overlapping. What is masked already is not a secret."""
     folded = _folded(text)
-    for shape in _SHAPES:
-        for match in _matches(shape, text, folded):
-            start, end = match.span("value") if match.groupdict().get("value") else match.span()
-            if not text.startswith(MASK, start):
-                yield start, end, shape.kind
-    for shape in _LABELLED:
-        for match in _matches(shape, text, folded):
-            start, end = _trimmed(text, *match.span("value"))
-            if start < end and not text.startswith(MASK, start) and not _is_honest(text[start:end]):
-                yield start, end, shape.kind
+    signs = {sign for sign in _SIGNS if sign in folded}
+    if signs:
+        yield from _shown_by(signs, text)
     if _FOUR_DIGITS.search(text):
         for match in _CARD.finditer(text):
             if is_card(match[1]):
                 yield (*match.span(1), "card_number")
 
 
-def _matches(shape: _Shape, text: str, folded: str) -> Iterator[re.Match[str]]:
-    for sign in shape.signs:
-        if sign in folded:
-            return shape.pattern.finditer(text)
-    return iter(())
+def _shown_by(signs: set[str], text: str) -> Iterator[Span]:
+    """The secrets in `text` that have one of `signs`, which are those in it."""
+    for shape in _SHAPES:
+        if shape.signs.isdisjoint(signs):
+            continue
+        for match in shape.pattern.finditer(text):
+            start, end = match.span("value") if match.groupdict().get("value") else match.span()
+            if not text.startswith(MASK, start):
+                yield start, end, shape.kind
+    for shape in _LABELLED:
+        if shape.signs.isdisjoint(signs):
+            continue
+        for match in shape.pattern.finditer(text):
+            start, end = _trimmed(text, *match.span("value"))
+            if start < end and not text.startswith(MASK, start) and not _is_honest(text[start:end]):
+                yield start, end, shape.kind
 
 
-_ALIKE = str.maketrans({"\u0130": "i", "\u0131": "i", "\u017f": "s", "\u212a": "k"})
+_ALIKE = (("\u0130", "i"), ("\u0131", "i"), ("\u017f", "s"), ("\u212a", "k"))
 """Letters that `re` takes for an ASCII one when case is ignored, and `lower` does not turn into it."""
 
 
 def _folded(text: str) -> str:
     """`text` in lower case, as expressions that ignore case see it."""
-    return text.lower() if text.isascii() else text.translate(_ALIKE).lower()
+    if not text.isascii():
+        for letter, taken_for in _ALIKE:
+            text = text.replace(letter, taken_for)
+    return text.lower()
 
 
 def is_card(shown: str) -> bool:

@@ -11,7 +11,6 @@ the stemmers need of them.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
@@ -75,15 +74,46 @@ def tokens(text: str) -> list[str]:
     return found
 
 
-def terms(text: str, language: str) -> Terms:
-    """The terms a record in `language` ("en", "es", "pt", "other") is found by."""
+class Keys:
+    """The keys of words, each made once while this is kept: for the texts of one call, and for one thread."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, _Made] = {}
+
+    def of(self, words: list[str], language: str) -> list[int]:
+        """The key of each word in `language`."""
+        made = self._made.get(language)
+        if made is None:
+            made = self._made[language] = _Made(language)
+        return [made[word] for word in words]
+
+
+class _Made(dict[str, int]):
+    """Word -> its key in one language."""
+
+    def __init__(self, language: str) -> None:
+        super().__init__()
+        self._language = language
+        algorithm = _STEMMERS.get(language)
+        # A stemmer is not safe to share between threads.
+        self._stem = None if algorithm is None else Stemmer(algorithm, 0).stemWord
+
+    def __missing__(self, word: str) -> int:
+        stem = word
+        if self._stem is not None and word.isalpha() and len(word) <= _LONGEST_STEMMED:
+            stem = self._stem(restored(word, self._language))
+        key = self[word] = crc32(stem.encode()) & _KEY_MASK
+        return key
+
+
+def terms(text: str, language: str, keys: Keys | None = None) -> Terms:
+    """The terms a record in `language` ("en", "es", "pt", "other") is found by. keys: shared with other texts."""
     stop_words = STOP_WORDS[language]
     words = [token for token in tokens(text) if token not in stop_words]
-    counted = Counter(_keys(words, language))
-    return Terms(
-        frequencies={key: min(times, MAX_FREQUENCY) for key, times in counted.items()},
-        length=len(words),
-    )
+    frequencies: dict[int, int] = {}
+    for key in (keys or Keys()).of(words, language):
+        frequencies[key] = min(frequencies.get(key, 0) + 1, MAX_FREQUENCY)
+    return Terms(frequencies=frequencies, length=len(words))
 
 
 def asked(text: str, language: str) -> tuple[frozenset[int], ...]:
@@ -98,10 +128,11 @@ def asked(text: str, language: str) -> tuple[frozenset[int], ...]:
     groups: list[dict[int, None]] = []
     weights: list[tuple[bool, int]] = []
     place: dict[int, int] = {}
-    columns = [_keys(words, each) for each in STOP_WORDS]
-    for word, *keys in zip(words, *columns, strict=True):
+    keys = Keys()
+    columns = [keys.of(words, each) for each in STOP_WORDS]
+    for word, *known_by in zip(words, *columns, strict=True):
         weight = (_ADDRESS.search(word) is not None, len(word))
-        met = sorted({place[key] for key in keys if key in place})
+        met = sorted({place[key] for key in known_by if key in place})
         if met:
             first = met[0]
             weights[first] = max(weights[first], weight)
@@ -113,26 +144,10 @@ def asked(text: str, language: str) -> tuple[frozenset[int], ...]:
             groups[first] |= groups[later]
             weights[first] = max(weights[first], weights[later])
             groups[later] = {}
-        groups[first] |= dict.fromkeys(keys)
+        groups[first] |= dict.fromkeys(known_by)
         place.update(dict.fromkeys(groups[first], first))
     kept = sorted((at for at, group in enumerate(groups) if group), key=weights.__getitem__, reverse=True)
     return tuple(frozenset(islice(groups[at], MAX_KEYS)) for at in sorted(kept[:MAX_WORDS]))
-
-
-def _keys(words: list[str], language: str) -> list[int]:
-    """The key of each word in `language`."""
-    algorithm = _STEMMERS.get(language)
-    if algorithm is None:
-        return [crc32(word.encode()) & _KEY_MASK for word in words]
-    # A stemmer is not safe to share between threads, and making one costs as much as stemming three words.
-    stem = Stemmer(algorithm, 0).stemWord
-    return [
-        crc32((stem(restored(word, language)) if _is_stemmed(word) else word).encode()) & _KEY_MASK for word in words
-    ]
-
-
-def _is_stemmed(word: str) -> bool:
-    return word.isalpha() and len(word) <= _LONGEST_STEMMED
 
 
 def _split(token: str) -> Iterator[str]:
@@ -162,7 +177,8 @@ def _without_clitic(word: str) -> Iterator[str]:
 def _fingerprint() -> int:
     """What this stemmer makes of some words: another release of it may make something else of them."""
     probes = ["running", "better", "studies", "informacoes", "estudantes", "matriculas", "canciones", "estudiantes"]
-    return crc32(repr([_keys(probes, language) for language in _STEMMERS]).encode()) & 0xFFFF
+    keys = Keys()
+    return crc32(repr([keys.of(probes, language) for language in _STEMMERS]).encode()) & 0xFFFF
 
 
 LEXER = f"words-1.{_fingerprint():04x}"

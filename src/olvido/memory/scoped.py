@@ -13,6 +13,7 @@ from olvido.domain.context import ContextBlock
 from olvido.domain.export import Export, ImportedExport, ImportedRecord
 from olvido.domain.instants import KEEP, KeepType
 from olvido.domain.origin import Origin, OriginClass
+from olvido.domain.proposal import Proposal
 from olvido.domain.recalled import Recall
 from olvido.domain.records import (
     Change,
@@ -22,10 +23,11 @@ from olvido.domain.records import (
     Page,
     Preference,
     PreferenceVersion,
+    RecordKind,
     Summary,
     Written,
 )
-from olvido.domain.report import ForgetReport
+from olvido.domain.report import ForgetReport, Plan
 from olvido.domain.scope import Scope
 from olvido.memory.session import SessionMemory
 from olvido.operations import (
@@ -34,8 +36,10 @@ from olvido.operations import (
     context,
     export,
     forget,
+    forget_where,
     import_export,
     import_records,
+    propose_forget,
     read,
     recall,
     record_episode,
@@ -309,20 +313,60 @@ class ScopedMemory:
         return await consolidate.read_summaries(self._environment, self._caller, case_id=case_id)
 
     async def forget(
-        self, record_id: UUID | str, *, dry_run: bool = False, reopen_previous: bool = False
+        self, record_id: UUID | str, *, dry_run: bool = False, plan: Plan | None = None, reopen_previous: bool = False
     ) -> ForgetReport:
         """Forget one record with all that derives from it.
 
         Of a preference this is the whole chain of versions; with reopen_previous only the current version goes and the
-        value before it becomes current again. Raises NotFound (only with reopen_previous), InvalidScope.
+        value before it becomes current again. plan: the report of a dry run, or its plan hash.
+        Raises NotFound (only with reopen_previous), InvalidScope, PlanChanged.
         """
         if reopen_previous:
-            return await reopen.reopen_previous(self._environment, self._caller, record_id, dry_run=dry_run)
-        return await forget.forget_record(self._environment, self._caller, record_id, dry_run=dry_run)
+            return await reopen.reopen_previous(self._environment, self._caller, record_id, dry_run=dry_run, plan=plan)
+        return await forget.forget_record(self._environment, self._caller, record_id, dry_run=dry_run, plan=plan)
 
-    async def forget_all(self, *, dry_run: bool = False) -> ForgetReport:
-        """Forget this subject. Afterwards this handle reads nothing and writes nothing."""
-        return await forget.forget_subject(self._environment, self._caller, dry_run=dry_run)
+    async def forget_all(self, *, dry_run: bool = False, plan: Plan | None = None) -> ForgetReport:
+        """Forget this subject. Afterwards this handle reads nothing and writes nothing.
+
+        plan: the report of a dry run, or its plan hash: if it does not hold any more, PlanChanged is raised.
+        """
+        return await forget.forget_subject(self._environment, self._caller, dry_run=dry_run, plan=plan)
+
+    async def forget_where(
+        self,
+        *,
+        kind: RecordKind | str | None = None,
+        definition: str | None = None,
+        case_id: str | None = None,
+        session_id: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        record_ids: Collection[UUID | str] | None = None,
+        dry_run: bool = False,
+        plan: Plan | None = None,
+    ) -> ForgetReport:
+        """Forget all records that meet every condition given. See `olvido.operations.forget_where`."""
+        return await forget_where.forget_where(
+            self._environment,
+            self._caller,
+            kind=kind,
+            definition=definition,
+            case_id=case_id,
+            session_id=session_id,
+            since=since,
+            until=until,
+            record_ids=record_ids,
+            dry_run=dry_run,
+            plan=plan,
+        )
+
+    async def propose_forget(self, query: str) -> Proposal:
+        """The records that a request such as "forget my address" may mean. See `olvido.operations.propose_forget`."""
+        return await propose_forget.propose_forget(self._environment, self._caller, query)
+
+    async def forget_proposed(self, token: str, *, record_ids: Collection[UUID | str]) -> ForgetReport:
+        """Forget what was chosen from a proposal. See `olvido.operations.propose_forget`."""
+        return await propose_forget.forget_proposed(self._environment, self._caller, token, record_ids=record_ids)
 
     async def export(self) -> Export:
         """Everything that is live of this person, at one instant: `export.document` is it in plain JSON types.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -167,6 +168,7 @@ async def _as_worker(seen: _Seen, url: str, *, embedder: str | None, tenant: str
             return
         due = await first_row(connection, _SQL["overdue"], grace=PURGE_GRACE)
         counted = await survey(connection, tenant=tenant, limit=lives)
+        erasing = await first_row(connection, _SQL["erasures_waiting"], grace=PURGE_GRACE)
         if embedder is not None:
             waiting = await first_row(connection, _LIVES["waiting"], indexed_by=indexed_by(embedder))
             seen.facts["unrepaired_lives"] = waiting["lives"]
@@ -187,9 +189,33 @@ async def _as_worker(seen: _Seen, url: str, *, embedder: str | None, tenant: str
                 )
             ]
         )
+    seen.add(_erasure_findings(erasing))
     seen.add(_survey_findings(counted, embedder))
     if not counted.complete:
         seen.missed.append(f"Index gaps beyond the first {counted.lives} lives: raise --lives, or name a --tenant.")
+
+
+def _erasure_findings(erasing: Mapping[str, Any]) -> list[Finding]:
+    """Requests to forget that do not get on."""
+    found = (
+        (
+            "erasure_needs_attention",
+            erasing["attention"],
+            "steps of requests to forget were tried in vain so often that somebody should look at them.",
+            "`olvido erasure list` names the requests of a company, and `olvido erasure show` what is in the way.",
+        ),
+        (
+            "overdue_erasure",
+            erasing["late"],
+            "steps of requests to forget have been due for more than a day, and no worker came to them.",
+            "Have `olvido worker` run, or `olvido erasure run`.",
+        ),
+    )
+    return [
+        Finding(code=code, severity=Severity.WARNING, problem=f"{count} {meaning}", remedy=remedy)
+        for code, count, meaning, remedy in found
+        if count
+    ]
 
 
 def _embedder_findings(embedder: TriedEmbedder) -> list[Finding]:

@@ -24,10 +24,10 @@ async def passage_vectors(environment: Environment, texts: Sequence[str]) -> Vec
     except Exception as error:  # noqa: BLE001 - the message of a foreign embedder may quote the text
         _report(environment, _problem(error))
         return None
-    if not _usable(answered, (len(texts), embedder.dimensions)):
+    vectors = _directions(answered, (len(texts), embedder.dimensions))
+    if vectors is None:
         _report(environment, "shape or values")
-        return None
-    return _unit(answered)
+    return vectors
 
 
 async def vectors_apart(environment: Environment, texts: Sequence[str]) -> list[Vector | None] | None:
@@ -63,19 +63,26 @@ async def query_vectors(environment: Environment, text: str) -> tuple[Vector, Ve
     except Exception as error:  # noqa: BLE001 - as above
         _report(environment, _problem(error))
         return None
-    if not _usable(vector, (embedder.dimensions,)) or centre.shape != vector.shape or not np.isfinite(centre).all():
+    direction = _directions(vector, (embedder.dimensions,))
+    if direction is None or centre.shape != vector.shape or not np.isfinite(centre).all():
         _report(environment, "shape or values")
         return None
-    return _unit(vector), centre
+    return direction, centre
 
 
-def _usable(vectors: Vectors, shape: tuple[int, ...]) -> bool:
-    return vectors.shape == shape and bool(np.isfinite(vectors).all()) and bool(np.any(vectors, axis=-1).all())
+def _directions(vectors: Vectors, shape: tuple[int, ...]) -> Vectors | None:
+    """The vectors at length 1, on which ranking counts, whatever the embedder took care of.
 
-
-def _unit(vectors: Vectors) -> Vectors:
-    """The same directions at length 1, on which ranking counts, whatever the embedder took care of."""
-    unit: Vectors = vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
+    None for another shape, and where one has no direction: a number that is not finite, nothing but zeros, or a
+    length that float32 cannot hold.
+    """
+    if vectors.shape != shape:
+        return None
+    with np.errstate(over="ignore", invalid="ignore"):
+        lengths = np.sqrt(np.vecdot(vectors, vectors))
+    if not ((lengths > 0) & (lengths < np.inf)).all():
+        return None
+    unit: Vectors = vectors / lengths[..., np.newaxis]
     return unit
 
 

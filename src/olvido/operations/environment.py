@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from olvido.domain.origin import Origin, OriginClass
 from olvido.domain.policy import Policy
 from olvido.errors import InvalidInput, OriginNotGranted
-from olvido.ports import Embedder, LanguageDetector
+from olvido.ports import Anchors, Connector, Embedder, LanguageDetector, Ledger, SessionCache, Signer
 from olvido.storage.database import Database, Life
+from olvido.storage.rewriting import Eraser
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Environment:
-    """The parts of one open Olvido."""
+    """The parts of one open Olvido.
+
+    signer, anchors: None where no place for keys is known. connectors: by the name under which the register of copies
+    knows them. cache: None is to read sessions as they are stored. eraser: None where no login of
+    olvido_eraser is known, and files are not rewritten.
+    """
 
     database: Database
     policy: Policy
     embedder: Embedder
     detector: LanguageDetector
+    ledger: Ledger
+    signer: Signer | None = None
+    anchors: Anchors | None = None
+    connectors: Mapping[str, Connector] = field(default_factory=dict)
+    cache: SessionCache | None = None
+    eraser: Eraser | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

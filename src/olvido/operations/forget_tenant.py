@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 
 from olvido.domain.identifiers import required_identifier
-from olvido.domain.report import ForgetReport
+from olvido.domain.report import ForgetReport, HeldRecord
+from olvido.errors import LedgerUnavailable
 from olvido.operations.environment import Environment
+from olvido.operations.erasure_requests import Removed, noted
 from olvido.operations.forget import NOTHING, Erasure, count_life, forget_life, read_back, report
+from olvido.storage.holds import would_keep
 from olvido.storage.queries import statements
 
 LIVES_AT_ONCE = 100
 
 _SQL = statements("removal")
+_LEDGER = statements("ledger")
 
 
 async def forget_tenant(
@@ -32,15 +37,13 @@ async def forget_tenant(
     database = environment.database
     async with database.administer(tenant) as transaction:
         now = transaction.now
-        if not dry_run:
-            await transaction.queue(_SQL["queue_for_tenant"])
-            await transaction.run(_SQL["know_tenant"])
-            await transaction.one(_SQL["lock_tenant"])
-            await transaction.run(_SQL["close_tenant"])
-            await transaction.audit("closed", "tenant", policy_version=environment.policy.version)
+    if not dry_run:
+        await close_tenant(environment, tenant)
+    async with database.administer(tenant) as transaction:
         size = await transaction.one(_SQL["tenant_size"])
     total = 0 if size is None else size["lives"]
     planned, removed, remaining = Counter(NOTHING), Counter[str](), Counter[str]()
+    held: list[HeldRecord] = []
     unverified, lives = False, 0
     after = None
     while True:
@@ -51,15 +54,19 @@ async def forget_tenant(
         for row in batch:
             after = row["subject_key"]
             async with database.work(tenant, after, lock=False) as transaction:
-                gone: dict[str, int] = {}
+                gone: Removed | None = None
                 if dry_run:
                     counted = await count_life(transaction)
+                    held.extend(await would_keep(transaction, None))
                 else:
-                    counted, gone = await forget_life(transaction, environment.policy.version)
+                    counted, gone = await forget_life(environment, transaction, target="tenant")
                 planned.update(counted)
-                removed.update(gone)
+            await noted(environment, gone)
+            if gone is not None:
+                removed.update(gone.rows)
+                held.extend(gone.held)
             if not dry_run:
-                left, _ = await read_back(environment, tenant, after, worker=True)
+                left, _ = await read_back(environment, tenant, after, removed=gone, worker=True)
                 remaining.update(left or {})
                 unverified = unverified or left is None
             lives += int(any(counted.values()))
@@ -74,9 +81,10 @@ async def forget_tenant(
         environment,
         Erasure(
             target="tenant",
-            key=tenant,
+            named=tenant,
             planned=planned,
-            removed=removed,
+            rows=removed,
+            held=tuple(held),
             requested_at=now,
             dry_run=dry_run,
             remaining=None if verified_at is None else remaining,
@@ -84,3 +92,31 @@ async def forget_tenant(
             lives=lives,
         ),
     )
+
+
+async def close_tenant(environment: Environment, tenant: str) -> None:
+    """Let no life begin in a company any more, here and wherever its database is put back. Closing twice is harmless.
+
+    Raises LedgerUnavailable, UnsafeDatabase, DatabaseUnavailable.
+    """
+    entry = None
+    async with environment.database.administer(tenant) as transaction:
+        await transaction.queue(_SQL["queue_for_tenant"])
+        await transaction.run(_SQL["know_tenant"])
+        await transaction.one(_SQL["lock_tenant"])
+        if await transaction.one(_LEDGER["is_closed"]) is None:
+            entry = await environment.ledger.intend(tenant, None, None)
+        try:
+            await transaction.run(_SQL["close_tenant"])
+            if entry is not None:
+                await transaction.run(_LEDGER["mark"], ledger=environment.ledger.ledger_id, entries=[entry])
+            await transaction.audit("closed", "tenant", policy_version=environment.policy.version)
+        except BaseException:
+            if entry is not None:
+                with suppress(LedgerUnavailable):
+                    await environment.ledger.withdrawn(entry)
+            raise
+    if entry is not None:
+        # If this fails, whoever opens next finds the company closed and notes it.
+        with suppress(LedgerUnavailable):
+            await environment.ledger.applied(entry)

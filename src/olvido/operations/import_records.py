@@ -85,11 +85,20 @@ async def import_records(
     taking = _Taking(environment, caller, resume=resume, new_consent=new_consent)
     given = tuple(records)
     done: list[ImportedRecord] = []
-    for start in range(0, len(given), AT_ONCE):
-        batch = await taking.prepare(given[start : start + AT_ONCE])
-        done += await taking.store(batch)
+    batch = await taking.prepare(given[:AT_ONCE]) if given else None
+    while batch is not None:
+        start = len(done) + len(batch.given)
+        stored, following = await asyncio.gather(
+            taking.store(batch), taking.prepare_ahead(given[start : start + AT_ONCE]), return_exceptions=True
+        )
+        if isinstance(stored, BaseException):
+            raise stored
+        done += stored
         if progress is not None:
             progress(len(batch.given))
+        if isinstance(following, BaseException):
+            raise following
+        batch = following
     return tuple(done)
 
 
@@ -132,6 +141,10 @@ class _Taking:
         )
         ready = {place: (one, made) for (place, one), made in zip(left.items(), prepared, strict=True)}
         return _Batch(given=given, known=known | early, ready=ready)
+
+    async def prepare_ahead(self, given: Sequence[Incoming]) -> _Batch | None:
+        """The same while the batch before is being stored; None if there are no more."""
+        return await self.prepare(given) if given else None
 
     async def store(self, batch: _Batch) -> list[ImportedRecord]:
         """Store a batch and say of each record, in its order, what became of it."""

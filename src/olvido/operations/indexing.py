@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from olvido.domain.identifier_shapes import MIN_LENGTH
 from olvido.domain.question import identifiers, tells_time
 from olvido.domain.records import IndexState
-from olvido.domain.words import LEXER, Terms, terms
+from olvido.domain.words import LEXER, Keys, Terms, terms
 from olvido.errors import InvalidValue
 from olvido.operations.embedding import passage_vectors
 from olvido.operations.environment import Environment
@@ -129,8 +129,9 @@ def _read(
         environment.detector.detect(text) if language is None else language
         for text, language in zip(texts, languages, strict=True)
     ]
+    keys = Keys()
     return [
-        (language, terms(_with_case(text, case_id), language), identifiers(text, case_id), tells_time(text))
+        (language, terms(_with_case(text, case_id), language, keys), identifiers(text, case_id), tells_time(text))
         for text, language, case_id in zip(texts, known, case_ids or [None] * len(texts), strict=True)
     ]
 

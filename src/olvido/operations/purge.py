@@ -14,7 +14,7 @@ from olvido.errors import InvalidInput
 from olvido.operations.environment import Environment
 from olvido.storage.database import Transaction
 from olvido.storage.queries import Statement, statements
-from olvido.storage.removal import remove_episodes, remove_preferences, remove_sessions
+from olvido.storage.removal import remove_episodes, remove_expired_versions, remove_preferences, remove_sessions
 
 log = logging.getLogger("olvido.purge")
 
@@ -35,11 +35,15 @@ _KINDS: tuple[tuple[Statement, _Remove], ...] = (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Step:
-    """What one transaction removed. more: the batch was full. settled: nothing overdue is left in this life."""
+    """What one transaction removed. more: the batch was full. settled: nothing overdue is left in this life.
+
+    held: the records among it that a legal hold keeps.
+    """
 
     removed: Counter[str]
     more: bool
     settled: bool
+    held: frozenset[UUID] = frozenset()
 
 
 async def purge_expired(
@@ -68,6 +72,7 @@ async def purge_expired(
         left_locked=purge.left_locked,
         purged_at=purged_at,
         limit_reached=purge.is_at_limit,
+        held=len(purge.held),
     )
 
 
@@ -83,6 +88,7 @@ class _Purge:
         self._progress = progress
         self.removed: Counter[str] = Counter()
         self.lives: set[_Life] = set()
+        self.held: set[UUID] = set()
         self.left_locked = False
 
     @property
@@ -123,6 +129,7 @@ class _Purge:
             if step.removed:
                 self.removed.update(step.removed)
                 self.lives.add(life)
+                self.held |= step.held
                 if self._progress is not None:
                     self._progress(self.removed.total())
             if not step.more or self.is_at_limit:
@@ -145,7 +152,7 @@ async def _purge_batch(environment: Environment, life: _Life, batch_size: int, *
             if found:
                 removed += await remove(transaction, found)
             more = more or len(found) == batch_size
-        versions = await transaction.run(_PREFERENCES["purge_versions"], batch=batch_size)
+        versions = await remove_expired_versions(transaction, batch_size)
         removed += Counter(preference_versions=versions)
         more = more or versions == batch_size
         row = await transaction.one(_SQL["next_due"])
@@ -156,4 +163,9 @@ async def _purge_batch(environment: Environment, life: _Life, batch_size: int, *
             await transaction.run(_SQL["reschedule"], due_at=due_at)
         if removed:
             await transaction.audit("purge", "subject", policy_version=environment.policy.version, counts=removed)
-        return _Step(removed=removed, more=more, settled=due_at is None or due_at > transaction.now)
+        return _Step(
+            removed=removed,
+            more=more,
+            settled=due_at is None or due_at > transaction.now,
+            held=frozenset(record.record_id for record in transaction.held),
+        )

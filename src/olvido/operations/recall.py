@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -86,8 +86,7 @@ async def answer(
         ranked=ranked,
         explain=explain,
     )
-    preferences = await shown.preferences() if Kind.PREFERENCE in question.choice.kinds else ()
-    items = await shown.episodes()
+    preferences, items = await shown.read()
     return Recall(
         scope=caller.life.scope,
         purpose=question.choice.purpose,
@@ -113,37 +112,34 @@ class _Shown:
     ranked: Ranked
     explain: bool
 
-    async def preferences(self) -> list[RecallItem[Preference]]:
-        """All current ones for the purpose; those that bear on the question first."""
-        purpose = self.question.choice.purpose
-        found = await self.transaction.all(_SQL["preferences"], purpose=purpose)
-        places = {self._id(place): int(place) for place in self.ranked.preferences}
-        items = [self._preference(rows.preference(row), places.get(row["record_id"])) for row in found]
-        return sorted(items, key=lambda item: -item.score)
-
-    async def episodes(self) -> list[RecallItem[Episode]]:
-        """The best ones, each thing that was said once."""
+    async def read(self) -> tuple[list[RecallItem[Preference]], list[RecallItem[Episode]]]:
+        """All current preferences for the purpose, and the best episodes, each thing that was said once."""
         limit, best = self.question.limit, [int(place) for place in self.ranked.episodes]
+        preferences: list[RecallItem[Preference]] = []
         read: list[RecallItem[Episode]] = []
         items: list[RecallItem[Episode]] = []
         taken = 0
-        while len(items) < limit and taken < len(best):
+        offered = Kind.PREFERENCE in self.question.choice.kinds
+        while offered or (len(items) < limit and taken < len(best)):
             # Records that say the same are one item, which leaves room for others.
-            wanted = limit - len(items)
-            read += await self._read(best[taken : taken + wanted])
-            taken += wanted
+            places = {self._id(place): place for place in best[taken : taken + limit - len(items)]}
+            found = await self.transaction.all(
+                _SQL["shown"], record_ids=list(places), purpose=self.question.choice.purpose, offered=offered
+            )
+            if offered:
+                preferences = self._preferences([rows.preference(row) for row in found if row["key"] is not None])
+                offered = False
+            episodes = {row["record_id"]: rows.episode(row) for row in found if row["key"] is None}
+            read += [self._episode(episodes[one], place) for one, place in places.items() if one in episodes]
             items = gather(read, lambda episode: episode_text(self.policy, episode))
-        return items
+            taken += len(places)
+        return preferences, items
 
-    async def _read(self, places: Sequence[int]) -> list[RecallItem[Episode]]:
-        found = await self.transaction.all(
-            _SQL["episodes"],
-            record_ids=[self._id(place) for place in places],
-            purpose=self.question.choice.purpose,
-        )
-        episodes = {row["record_id"]: rows.episode(row) for row in found}
-        known = ((episodes.get(self._id(place)), place) for place in places)
-        return [self._episode(episode, place) for episode, place in known if episode is not None]
+    def _preferences(self, found: list[Preference]) -> list[RecallItem[Preference]]:
+        """Those that bear on the question first, then by key."""
+        places = {self._id(place): int(place) for place in self.ranked.preferences}
+        items = [self._preference(preference, places.get(preference.record_id)) for preference in found]
+        return sorted(items, key=lambda item: (-item.score, item.record.key))
 
     def _id(self, place: int) -> UUID:
         return UUID(bytes=self.candidates.record_id[place].tobytes())

@@ -145,16 +145,15 @@ async def store(
     """The episode as it is stored, and whether this call stored it. Raises EventConflict, InvalidTime, Conflict."""
     now = transaction.now
     version = environment.policy.version
-    columns = row_of(report, prepared, now)
+    columns = row_of(report, prepared, now, version)
     # Two rounds: an expired episode of the same event makes way, as if it had been purged a moment ago.
     for _ in range(2):
         row = await transaction.one(
             _SQL["record"],
             **{**columns, **prepared.columns(), "fields": rows.json_value(columns["fields"])},
-            policy_version=version,
         )
         if row is not None:
-            return rows.episode(row), True
+            return rows.episode(columns), True
         await transaction.reorganise()
         row = await transaction.one(_SQL["by_event"], definition=report.rule.definition, event_id=report.event_id)
         if row is not None:
@@ -166,8 +165,8 @@ async def store(
     raise Conflict("Other writers record and forget this event at the same moment. Read it again and decide.")
 
 
-def row_of(report: Report, prepared: Prepared, now: datetime) -> dict[str, object]:
-    """The columns of one new episode, and the id of its audit row. Raises InvalidTime."""
+def row_of(report: Report, prepared: Prepared, now: datetime, policy_version: str) -> dict[str, object]:
+    """The row of one new episode, with the id of its audit row and the JSON of its index entry. Raises InvalidTime."""
     return {
         "record_id": report.record_id,
         "audit_id": new_record_id(),
@@ -179,7 +178,9 @@ def row_of(report: Report, prepared: Prepared, now: datetime) -> dict[str, objec
         "purpose": report.rule.purpose,
         "untrusted": report.rule.untrusted,
         "occurred_at": require_past(report.occurred_at or now, now, "occurred_at"),
+        "recorded_at": now,
         "expires_at": expiry(report.rule.retention, now, report.expires_at),
+        "policy_version": policy_version,
         "product": None if (product := report.fields.get(PRODUCT)) is None else str(product),
         "speaker": speaker(report.origin.actor),
         **prepared.values(),

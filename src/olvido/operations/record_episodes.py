@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from uuid import UUID
 
 from olvido.domain.records import Episode, NewEpisode, Written
@@ -66,7 +66,7 @@ async def store_many(
     columns = []
     for place, (report, ready) in enumerate(zip(reports, prepared, strict=True)):
         try:
-            columns.append(row_of(report, ready, transaction.now))
+            columns.append(row_of(report, ready, transaction.now, environment.policy.version))
             places.append(place)
         except InvalidTime as error:
             answers[place] = error
@@ -106,7 +106,7 @@ async def _stored_events(transaction: Transaction, reports: Sequence[Report]) ->
 async def _insert(
     environment: Environment,
     transaction: Transaction,
-    columns: Sequence[Mapping[str, object]],
+    columns: Sequence[rows.Row],
     prepared: Sequence[Prepared],
 ) -> dict[UUID, Episode]:
     """Store episodes from their columns (see `row_of`), at least one, in one statement: those stored, by record id.
@@ -123,7 +123,8 @@ async def _insert(
         indexed_by=None if any(ready.embedder is None for ready in prepared) else prepared[0].indexed_by,
         policy_version=environment.policy.version,
     )
-    return {row["record_id"]: rows.episode(row) for row in found}
+    stored = {row["record_id"] for row in found}
+    return {one["record_id"]: rows.episode(one) for one in columns if one["record_id"] in stored}
 
 
 def _admit(environment: Environment, caller: Caller, episodes: Sequence[NewEpisode]) -> list[Report]:

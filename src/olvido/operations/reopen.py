@@ -8,90 +8,131 @@ from uuid import UUID
 
 from olvido.domain.identifiers import record_uuid
 from olvido.domain.records import Change, NewPreference, Preference, PreferenceVersion
-from olvido.domain.report import Chain, ForgetReport
+from olvido.domain.report import Chain, ForgetReport, Plan
 from olvido.errors import Conflict, NotFound, Unavailable
 from olvido.operations.environment import Caller, Environment
+from olvido.operations.erasure_requests import Asked, Removed, noted, remove, settle_rows
 from olvido.operations.forget import Erasure, report
 from olvido.operations.indexing import prepare
 from olvido.operations.state_preference import admit_statement
 from olvido.storage import rows
 from olvido.storage.database import Transaction
+from olvido.storage.holds import would_keep
 from olvido.storage.queries import statements
 from olvido.storage.record_ids import new_record_id
+from olvido.storage.removal import remove_version
 
 _SQL = statements("preferences")
 _DROPPED = "preference_versions"
+PLANNED = {_DROPPED: 1}
 
 
 async def reopen_previous(
-    environment: Environment, caller: Caller, record_id: UUID | str, *, dry_run: bool = False
+    environment: Environment,
+    caller: Caller,
+    record_id: UUID | str,
+    *,
+    dry_run: bool = False,
+    plan: Plan | None = None,
 ) -> ForgetReport:
     """Forget the current version of the preference `record_id`; the value before it becomes a new version.
 
     The chain keeps its expiry and its numbering: the new version is the forgotten one plus 1, so that whoever expects
-    the forgotten version gets a conflict. The report's chain is "reopened".
-    Raises NotFound if there is no such preference or no earlier value is kept, Conflict if it changed meanwhile, and
-    what a write raises if the policy does not take the earlier value any more; InvalidScope, TenantClosed.
+    the forgotten version gets a conflict. The report's chain is "reopened". plan: of a dry run, which is of one
+    version. Raises NotFound if there is no such preference or no earlier value is kept, Conflict if it changed
+    meanwhile, PlanChanged, and what a write raises if the policy does not take the earlier value any more;
+    InvalidScope, TenantClosed.
     """
     wanted = record_uuid(record_id, "record_id")
     database, version = environment.database, environment.policy.version
     async with database.existing(caller.life, lock=True) as transaction:
         now = transaction.now
         seen, previous = await _chain(transaction, wanted)
+        held = await would_keep(transaction, [wanted])
     admit_statement(environment.policy, previous.origin, NewPreference(key=previous.key, value=previous.value))
     if dry_run:
-        return report(environment, _erasure(wanted, now, dry_run=True))
+        return report(environment, replace(_erasure(_named(wanted, seen.version), now, dry_run=True), held=held))
     prepared = await prepare(environment, f"{previous.key}: {previous.value}", language="other")
     async with database.existing(caller.life, lock=True) as transaction:
         now = transaction.now
         head, previous = await _chain(transaction, wanted)
         if head.version != seen.version:
             raise Conflict("The preference changed meanwhile. Read its history again and decide.")
-        removed = await transaction.run(_SQL["drop_version"], record_id=wanted, version=head.version)
-        row = await transaction.one(
-            _SQL["supersede"],
-            record_id=wanted,
-            current_version=head.version,
-            change=Change.REOPENED,
-            retain_until=None,
-            key=head.key,
-            value=rows.json_value(previous.value),
-            purpose=head.purpose,
-            said_at=previous.said_at,
-            expires_at=head.expires_at,
-            policy_version=version,
-            audit_id=new_record_id(),
-            counts=rows.json_value({_DROPPED: removed}),
-            **prepared.columns(),
-            **rows.origin_columns(previous.origin),
+
+        async def act() -> dict[str, int]:
+            dropped = await remove_version(transaction, wanted, head.version)
+            row = await transaction.one(
+                _SQL["supersede"],
+                record_id=wanted,
+                current_version=head.version,
+                change=Change.REOPENED,
+                retain_until=None,
+                key=head.key,
+                value=rows.json_value(previous.value),
+                purpose=head.purpose,
+                said_at=previous.said_at,
+                expires_at=head.expires_at,
+                policy_version=version,
+                audit_id=new_record_id(),
+                counts=rows.json_value({_DROPPED: dropped}),
+                **prepared.columns(),
+                **rows.origin_columns(previous.origin),
+            )
+            if row is None:
+                raise Conflict("The preference changed meanwhile. Read its history again and decide.")
+            return {_DROPPED: dropped}
+
+        asked = Asked(
+            target="record",
+            named=_named(wanted, head.version),
+            record_ids=(wanted,),
+            version=head.version,
+            external=caller.life.scope.subject,
+            plan=plan,
+            audited=False,
         )
-        if row is None:
-            raise Conflict("The preference changed meanwhile. Read its history again and decide.")
-    remaining, verified_at = await _read_back(environment, caller, wanted, head.version)
-    erasure = _erasure(wanted, now, dry_run=False)
+        removed = await remove(environment, transaction, asked, PLANNED, act)
+    await noted(environment, removed)
+    remaining, verified_at = await _read_back(environment, caller, removed, wanted, head.version)
     return report(
-        environment, replace(erasure, removed={_DROPPED: removed}, remaining=remaining, verified_at=verified_at)
+        environment,
+        replace(
+            _erasure(_named(wanted, head.version), now, dry_run=False),
+            rows=removed.rows,
+            held=removed.held,
+            erasure_id=removed.erasure_id,
+            remaining=remaining,
+            verified_at=verified_at,
+        ),
     )
 
 
 async def _read_back(
-    environment: Environment, caller: Caller, record_id: UUID, version: int
+    environment: Environment, caller: Caller, removed: Removed, record_id: UUID, version: int
 ) -> tuple[dict[str, int] | None, datetime | None]:
     try:
         async with environment.database.read(caller.life) as transaction:
             left = await transaction.one(_SQL["count_version"], record_id=record_id, version=version)
-            return (None if left is None else {_DROPPED: int(left["rows"])}), transaction.now
+            if left is None:
+                return None, transaction.now
+            remaining = {_DROPPED: int(left["rows"])}
+            await settle_rows(transaction, removed, remaining)
+            return remaining, transaction.now
     except Unavailable:
         return None, None
 
 
-def _erasure(record_id: UUID, now: datetime, *, dry_run: bool) -> Erasure:
+def _named(record_id: UUID, version: int) -> str:
+    """What the plan is of."""
+    return f"{record_id} {version}"
+
+
+def _erasure(named: str, now: datetime, *, dry_run: bool) -> Erasure:
     """One version goes, whatever else the chain has."""
     return Erasure(
         target="record",
-        key=str(record_id),
-        planned={_DROPPED: 1},
-        removed={},
+        named=named,
+        planned=PLANNED,
         requested_at=now,
         dry_run=dry_run,
         chain=Chain.REOPENED,

@@ -11,6 +11,7 @@ from olvido.storage.rows import Row
 
 _SQL = statements("sessions")
 
+MISSING = "No session by this id in this scope. Open it first."
 CLOSED = "This session is closed. Open another one to go on."
 
 
@@ -18,7 +19,7 @@ async def state(transaction: Transaction, session_id: str) -> Session:
     """One live session with its items and facts. Raises NotFound."""
     row = await transaction.one(_SQL["get"], session_id=session_id)
     if row is None:
-        raise NotFound("No session by this id in this scope. Open it first.")
+        raise NotFound(MISSING)
     return rows.session(
         row,
         await transaction.all(_SQL["items"], session_id=session_id),

@@ -13,6 +13,7 @@ from olvido.domain.records import ItemKind, Message, Role, Session, SessionView
 from olvido.errors import Conflict, InvalidInput, InvalidValue, NotFound, SessionClosed
 from olvido.operations.admission import check_text, mask, refuse_credential
 from olvido.operations.environment import Caller, Environment
+from olvido.operations.session_cache import read_through
 from olvido.operations.session_state import CLOSED, border, lock, state
 from olvido.storage import rows
 from olvido.storage.database import Transaction
@@ -103,6 +104,8 @@ async def append(
 async def read_session(environment: Environment, caller: Caller, session_id: str) -> Session:
     """The state of one session. Raises NotFound if there is none by this id, or it is expired; TenantClosed."""
     required_identifier(session_id, "session_id")
+    if environment.cache is not None:
+        return await read_through(environment, environment.cache, caller, session_id)
     async with environment.database.snapshot(caller.life) as transaction:
         return await state(transaction, session_id)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,14 @@ def array(sent: bytes | None, element: str) -> NDArray[Any]:
 
     sent: None, as `array_agg` answers for no rows, is the empty array. element: its numpy type, big-endian.
     """
-    native = np.dtype(element).newbyteorder("=")
+    framed, native = _types(element)
     if sent is None or len(sent) <= _HEADER:
         return np.zeros(0, dtype=native)
-    framed = np.dtype([("length", f"V{_LENGTH}"), ("value", element)])
     values: NDArray[Any] = np.frombuffer(sent, dtype=framed, offset=_HEADER)["value"]
     return values.astype(native)
+
+
+@cache
+def _types(element: str) -> tuple[np.dtype[Any], np.dtype[Any]]:
+    """Of an element with its length before it, and of the element as this machine holds it."""
+    return np.dtype([("length", f"V{_LENGTH}"), ("value", element)]), np.dtype(element).newbyteorder("=")

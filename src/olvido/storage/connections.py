@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, nullcontext, suppress
-from typing import Any
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 
 import psycopg
 from pgvector.psycopg import register_vector_async
@@ -15,31 +14,43 @@ from olvido.errors import DatabaseUnavailable
 from olvido.storage.queries import statements
 from olvido.storage.translation import translated
 
-Connection = psycopg.AsyncConnection[DictRow]
-Pool = AsyncConnectionPool[Connection]
-
 NOTHING = "The database answered nothing where one row is certain. Try again."
 
 _SQL = statements("scope")
 
 
-async def open_pool(url: str, *, size: int, wait_seconds: float, name: str, idle: int = 1) -> Pool:
+class Connection(psycopg.AsyncConnection[DictRow]):
+    """One of a pool. unchecked: what has to be found in order before it is used first; None if it was."""
+
+    unchecked: Check | None = None
+
+
+Pool = AsyncConnectionPool[Connection]
+Check = Callable[[Connection], Awaitable[None]]
+"""Looks at the server behind a new connection, and raises Unavailable if it is not to be used."""
+
+
+async def open_pool(
+    url: str, *, size: int, wait_seconds: float, name: str, idle: int = 1, check: Check | None = None
+) -> Pool:
     """A pool of connections that know pgvector's types. Entering a scope checks them.
 
     size: most connections at once. idle: how many are kept open when nobody asks. wait_seconds: how long to wait for
-    one. Raises DatabaseUnavailable.
+    one. check: of each new connection, before it is used first; what it raises is raised to whoever borrows it.
+    Raises DatabaseUnavailable.
     """
 
-    async def configure(connection: psycopg.AsyncConnection[Any]) -> None:
+    async def configure(connection: Connection) -> None:
         # A database without the extension is let in here: start-up then says what is missing, at once.
         with suppress(psycopg.ProgrammingError):
             await register_vector_async(connection)
         await connection.execute(_SQL["settle"].text)
         await connection.commit()
+        connection.unchecked = check
 
     pool: Pool = AsyncConnectionPool(
         url,
-        connection_class=psycopg.AsyncConnection[DictRow],
+        connection_class=Connection,
         kwargs={"row_factory": dict_row},
         min_size=idle,
         max_size=size,
@@ -66,16 +77,25 @@ async def open_pool(url: str, *, size: int, wait_seconds: float, name: str, idle
 
 @asynccontextmanager
 async def borrow(
-    pool: Pool, enter: Callable[[Connection], Awaitable[DictRow]], *, snapshot: bool = False
+    pool: Pool,
+    enter: Callable[[Connection], Awaitable[DictRow]],
+    *,
+    within: Callable[[Connection], AbstractAsyncContextManager[None]] | None = None,
 ) -> AsyncIterator[tuple[Connection, DictRow]]:
     """A connection in a transaction that has entered its scope, and what entering answered.
+
+    within: `one_instant` or `one_statement`, which set what the transaction is.
 
     Entering is the check of the connection as well: it is the first thing sent and it changes nothing, so where the
     connection turns out to have died in the pool, another one takes its place and nothing is done twice.
     """
     for others in reversed(range(pool.max_size + 1)):
-        async with pool.connection() as connection, _one_instant(connection) if snapshot else nullcontext():
+        async with pool.connection() as connection, nullcontext() if within is None else within(connection):
             try:
+                if connection.unchecked is not None:
+                    await connection.unchecked(connection)
+                    await connection.commit()
+                    connection.unchecked = None
                 entered = await enter(connection)
             except psycopg.OperationalError:
                 if connection.closed and others:
@@ -86,7 +106,7 @@ async def borrow(
 
 
 @asynccontextmanager
-async def _one_instant(connection: Connection) -> AsyncIterator[None]:
+async def one_instant(connection: Connection) -> AsyncIterator[None]:
     """Let all statements of a transaction that only reads see the same instant of the database."""
     await connection.set_isolation_level(psycopg.IsolationLevel.REPEATABLE_READ)
     try:
@@ -101,6 +121,18 @@ async def _one_instant(connection: Connection) -> AsyncIterator[None]:
     finally:
         if not connection.closed:
             await connection.set_isolation_level(None)
+
+
+@asynccontextmanager
+async def one_statement(connection: Connection) -> AsyncIterator[None]:
+    """Let entering be the whole transaction: two messages fewer, for who wants to know its answer only."""
+    await connection.set_autocommit(True)
+    try:
+        yield
+    finally:
+        # In any other state, as when it was lost in the middle, the pool gives it to nobody.
+        if connection.info.transaction_status is psycopg.pq.TransactionStatus.IDLE:
+            await connection.set_autocommit(False)
 
 
 async def first(cursor: psycopg.AsyncCursor[DictRow]) -> DictRow:

@@ -6,7 +6,7 @@ Nothing about a tenant lives on a connection: the setting ends with the transact
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
+from olvido.domain.report import HeldRecord
 from olvido.domain.scope import Scope
 from olvido.errors import DatabaseUnavailable, SubjectForgotten, TenantClosed, UnsafeDatabase
 from olvido.ports import Clock
 from olvido.storage.arrays import array
-from olvido.storage.connections import NOTHING, Connection, Pool, borrow, first
+from olvido.storage.connections import NOTHING, Connection, Pool, borrow, first, one_instant, one_statement
 from olvido.storage.queries import Statement, statements
 from olvido.storage.record_ids import new_record_id
 from olvido.storage.translation import FORGOTTEN, translated
@@ -30,8 +31,9 @@ from olvido.storage.translation import FORGOTTEN, translated
 _SQL = statements("scope")
 
 NO_WORKER = (
-    "Purging, and forgetting a tenant, take a login that is a member of olvido_worker, and this one is not. "
-    "Pass such a login as worker_url."
+    "What works for a whole company or for everyone takes a login that is a member of olvido_worker, and this one is "
+    "not: purging, repairing the index, following up erasures, forgetting a company, legal holds, and asking what was "
+    "forgotten before an import. Pass such a login as worker_url."
 )
 CLOSED = "This tenant was closed in order to be forgotten. Nothing is read or written for it any more."
 
@@ -70,6 +72,7 @@ class Transaction:
     inserting: plans may be generic, so what reads a partitioned relation is planned anew by not being prepared.
     ended: it committed or rolled back, and whatever still uses it is refused.
     clock: where `now` is from; None is the database's clock.
+    held: what a legal hold kept of what this transaction removed. holds: those of this life, once somebody asked.
     """
 
     connection: Connection
@@ -81,10 +84,15 @@ class Transaction:
     inserting: bool = False
     ended: bool = False
     clock: Clock | None = None
+    held: list[HeldRecord] = field(default_factory=list)
+    holds: Mapping[UUID, DictRow] | None = None
     _scope: dict[str, object] = field(init=False)
+    _cursor: psycopg.AsyncCursor[DictRow] = field(init=False)
 
     def __post_init__(self) -> None:
         self._scope = {"tenant": self.tenant, "subject": self.key, "now": self.now}
+        # One for all statements: what it learns of types with the first, it knows with the next.
+        self._cursor = self.connection.cursor()
 
     async def all(self, statement: Statement, **parameters: object) -> list[DictRow]:
         """All rows of `statement` in this scope."""
@@ -104,8 +112,8 @@ class Transaction:
         answered = cursor.pgresult
         if answered is None or answered.ntuples != 1:
             raise DatabaseUnavailable(NOTHING)
-        names = [column.name for column in cursor.description or ()]
-        return {name: array(answered.get_value(0, names.index(name)), types[name]) for name in types}
+        names = [answered.fname(place) for place in range(answered.nfields)]
+        return {name: array(answered.get_value(0, names.index(name.encode())), types[name]) for name in types}
 
     async def run(self, statement: Statement, **parameters: object) -> int:
         """Run `statement` and return how many rows it changed."""
@@ -136,9 +144,7 @@ class Transaction:
         if self.ended:
             raise DatabaseUnavailable("This transaction has ended. Begin another one.")
         prepare = False if self.inserting and statement.reads_leaves else None
-        return await self.connection.execute(
-            statement.text, {**parameters, **self._scope}, prepare=prepare, binary=binary
-        )
+        return await self._cursor.execute(statement.text, {**parameters, **self._scope}, prepare=prepare, binary=binary)
 
     async def touch_due(self, due_at: datetime | None) -> None:
         """Note that something of this life expires at `due_at` (None: never)."""
@@ -184,6 +190,11 @@ class Database:
         self._workers = workers
         self._clock = clock
 
+    @property
+    def has_worker(self) -> bool:
+        """Whether a login for duties is known."""
+        return self._workers is not None
+
     async def close(self) -> None:
         """Close both pools; running transactions end first."""
         await self._requests.close()
@@ -203,13 +214,13 @@ class Database:
         A forget in the meantime then refuses that write, instead of being followed by it. Raises TenantClosed.
         """
         if life.key is None:
-            async with self.read(life):
-                pass
+            async with translated(), self._entering(life, within=one_statement) as (_, entered):
+                _pin(life, entered)
 
     @asynccontextmanager
     async def snapshot(self, life: Life) -> AsyncIterator[Transaction]:
         """Like `read`, with all statements seeing the same instant of the database."""
-        async with translated(), self._entering(life, snapshot=True) as (connection, entered):
+        async with translated(), self._entering(life, within=one_instant) as (connection, entered):
             with _lent(self._transaction(connection, life, entered)) as transaction:
                 yield transaction
 
@@ -294,12 +305,17 @@ class Database:
         return self._workers
 
     def _entering(
-        self, life: Life, *, lock: bool = False, entering: Entering | None = None, snapshot: bool = False
+        self,
+        life: Life,
+        *,
+        lock: bool = False,
+        entering: Entering | None = None,
+        within: Callable[[Connection], AbstractAsyncContextManager[None]] | None = None,
     ) -> AbstractAsyncContextManager[tuple[Connection, DictRow]]:
         async def enter(connection: Connection) -> DictRow:
             return await self._enter(connection, life, lock=lock, entering=entering)
 
-        return borrow(self._requests, enter, snapshot=snapshot)
+        return borrow(self._requests, enter, within=within)
 
     def _by_key(self, connection: Connection, tenant: str, key: UUID | None, entered: DictRow) -> Transaction:
         return Transaction(

@@ -14,13 +14,14 @@ from olvido.storage.memberships import beyond
 from olvido.storage.migrations import function_bodies, known_migrations, pending
 from olvido.storage.objects import object_findings
 from olvido.storage.queries import statements
-from olvido.storage.row_policies import SCOPE_FUNCTIONS, RowPolicy, differences
+from olvido.storage.row_policies import APP, ERASER, SCOPE_FUNCTIONS, WORKER, RowPolicy, differences
 from olvido.storage.translation import translated
 
 MIN_SERVER = 170000
 MIN_PGVECTOR = (0, 8, 4)
 
 _SQL = statements("schema")
+_MEMBER = {APP: "is_app", WORKER: "is_worker", ERASER: "is_eraser"}
 
 _UNREADABLE = Finding(
     code="unreadable_schema",
@@ -35,7 +36,7 @@ async def _rows(connection: psycopg.AsyncConnection[Any], name: str) -> list[dic
 
 
 async def inspect(connection: psycopg.AsyncConnection[Any], *, role: str) -> list[Finding]:
-    """Everything that would break the contract if this connection served. role: "olvido_app" or "olvido_worker".
+    """Everything that would break the contract if this connection served. role: what it serves as, one of Olvido's.
 
     The connection must have dict rows. Raises SchemaMismatch if the schema is missing, older or newer.
     """
@@ -74,10 +75,10 @@ async def refuse_unsafe(connection: psycopg.AsyncConnection[Any], *, role: str) 
 
 
 async def is_member(connection: psycopg.AsyncConnection[Any], role: str) -> bool:
-    """Whether the login of this connection has the rights of `role`, "olvido_app" or "olvido_worker"."""
+    """Whether the login of this connection has the rights of `role`, one of Olvido's but its owner."""
     async with translated():
         login = (await _rows(connection, "login"))[0]
-    return bool({"olvido_app": login["is_app"], "olvido_worker": login["is_worker"]}[role])
+    return bool(login[_MEMBER[role]])
 
 
 async def _check_schema(connection: psycopg.AsyncConnection[Any]) -> None:
@@ -131,13 +132,15 @@ def _login(login: dict[str, Any], role: str) -> list[Finding]:
         "outranks_rows": "may truncate, refer to or put triggers on Olvido's relations, past row security",
         "creates_relations": "may create temporary tables or objects in Olvido's schema, outside the data map",
         "predefined": f"is a member of {', '.join(strong)}, itself or through another role",
+        "reads_rows": "may read and write rows, which the one that rewrites files must not",
     }
-    facts = {**login, "predefined": strong}
+    facts = {**login, "predefined": strong, "reads_rows": login["reads_rows"] and role == ERASER}
+    roles = ERASER if role == ERASER else "olvido_app, olvido_worker or both"
     findings = [
         Finding(
             code=f"login_{fact}",
             problem=f"The login {problem}.",
-            remedy="Log in with a role that is only a member of olvido_app, olvido_worker or both.",
+            remedy=f"Log in with a role that is only a member of {roles}.",
         )
         for fact, problem in wrong.items()
         if facts[fact]
@@ -150,8 +153,7 @@ def _login(login: dict[str, Any], role: str) -> list[Finding]:
                 remedy="Take that setting from the login and the database: ALTER ROLE ... or ALTER DATABASE ... RESET.",
             )
         )
-    member = {"olvido_app": login["is_app"], "olvido_worker": login["is_worker"]}
-    if not member[role]:
+    if not login[_MEMBER[role]]:
         findings.append(
             Finding(
                 code="login_without_role",

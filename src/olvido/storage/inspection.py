@@ -23,15 +23,12 @@ UNREADABLE_URL = (
 )
 
 
-@asynccontextmanager
-async def look(url: str, *, seconds: int) -> AsyncIterator[Looking]:
-    """A connection that answers rows as dicts and changes nothing. seconds: how long to try.
-
-    Raises DatabaseUnavailable, InvalidInput for a URL that cannot be read, and whatever `translated` makes of a
-    failing statement.
-    """
+async def connect(url: str, *, seconds: int, autocommit: bool = False) -> Looking:
+    """A connection that answers rows as dicts, for the caller to close. Raises DatabaseUnavailable, InvalidInput."""
     try:
-        connection = await psycopg.AsyncConnection.connect(url, row_factory=dict_row, connect_timeout=max(2, seconds))
+        return await psycopg.AsyncConnection.connect(
+            url, row_factory=dict_row, connect_timeout=max(2, seconds), autocommit=autocommit
+        )
     except psycopg.OperationalError as error:
         raise DatabaseUnavailable(
             f"The database could not be reached (SQLSTATE {error.sqlstate or 'none, no connection'}). "
@@ -39,6 +36,16 @@ async def look(url: str, *, seconds: int) -> AsyncIterator[Looking]:
         ) from None
     except psycopg.ProgrammingError:
         raise InvalidInput(UNREADABLE_URL) from None
+
+
+@asynccontextmanager
+async def look(url: str, *, seconds: int) -> AsyncIterator[Looking]:
+    """A connection that answers rows as dicts and changes nothing. seconds: how long to try.
+
+    Raises DatabaseUnavailable, InvalidInput for a URL that cannot be read, and whatever `translated` makes of a
+    failing statement.
+    """
+    connection = await connect(url, seconds=seconds)
     await connection.set_read_only(True)
     async with translated(), connection:
         yield connection

@@ -1,4 +1,8 @@
-"""Remove single records with everything derived from them: what purge, forget and overwriting have in common."""
+"""Remove single records with everything derived from them: what purge, forget and overwriting have in common.
+
+Each function first lets `storage.holds` keep what a legal hold names. Callers hold the records, or the life, against
+writers, so that what is kept is what is deleted.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,7 @@ import psycopg
 from olvido.errors import UnsafeDatabase
 from olvido.storage.data_map import FORGOTTEN
 from olvido.storage.database import Transaction
+from olvido.storage.holds import has_holds, preserve, preserve_versions
 from olvido.storage.queries import statements
 
 _DATA_MAP = statements("data_map")
@@ -27,6 +32,7 @@ async def remove_preferences(transaction: Transaction, record_ids: Sequence[UUID
     The head goes first: a writer of the key holds it, and what that writer stored is then seen and removed as well.
     """
     ids = list(record_ids)
+    await preserve(transaction, ids)
     return Counter(
         preferences=await transaction.run(_PREFERENCES["forget"], record_ids=ids),
         preference_versions=await transaction.run(_PREFERENCES["forget_versions"], record_ids=ids),
@@ -35,9 +41,14 @@ async def remove_preferences(transaction: Transaction, record_ids: Sequence[UUID
 
 
 async def remove_episodes(transaction: Transaction, record_ids: Sequence[UUID]) -> Counter[str]:
-    """Delete these episodes and their index entries, and rebuild the summaries that refer to them from what remains."""
+    """Delete these episodes and their index entries, and rebuild the summaries that refer to them from what remains.
+
+    The caller holds the episodes, and was alone with what derives from them (`reorganise`) before it took them: the
+    other way round, a consolidation could wait for an episode while this waits for the consolidation.
+    """
     ids = list(record_ids)
     await transaction.reorganise()
+    await preserve(transaction, ids)
     touched = [row["summary_id"] for row in await transaction.all(_SUMMARIES["referring"], record_ids=ids)]
     removed = Counter(
         summary_sources=await transaction.run(_SUMMARIES["forget_references"], record_ids=ids),
@@ -61,13 +72,16 @@ async def remove_summaries(transaction: Transaction, record_ids: Sequence[UUID])
 
 async def remove_facts(transaction: Transaction, record_ids: Sequence[UUID]) -> Counter[str]:
     """Delete these facts; their sessions stay, with the messages that the facts refer to."""
-    return Counter(session_facts=await transaction.run(_SESSIONS["forget_fact"], record_ids=list(record_ids)))
+    ids = list(record_ids)
+    await preserve(transaction, ids)
+    return Counter(session_facts=await transaction.run(_SESSIONS["forget_fact"], record_ids=ids))
 
 
 async def remove_sessions(transaction: Transaction, record_ids: Sequence[UUID]) -> Counter[str]:
     """Delete these sessions with their items, facts and messages, after whoever is writing to them."""
     ids = list(record_ids)
     await transaction.all(_SESSIONS["lock"], record_ids=ids)
+    await preserve(transaction, ids)
     return Counter(
         messages=await transaction.run(_SESSIONS["forget_messages"], record_ids=ids),
         session_items=await transaction.run(_SESSIONS["forget_items"], record_ids=ids),
@@ -76,12 +90,33 @@ async def remove_sessions(transaction: Transaction, record_ids: Sequence[UUID]) 
     )
 
 
+async def remove_version(transaction: Transaction, record_id: UUID, version: int) -> int:
+    """Delete one version of a chain; the others stay. Rows removed."""
+    await preserve_versions(transaction, [(record_id, version)])
+    return await transaction.run(_PREFERENCES["drop_version"], record_id=record_id, version=version)
+
+
+async def remove_expired_versions(transaction: Transaction, batch: int) -> int:
+    """Delete superseded versions whose own retention is over, at most `batch`. Rows removed."""
+    if await has_holds(transaction):
+        found = await transaction.all(_PREFERENCES["expired_versions"], batch=batch)
+        versions = [(row["record_id"], row["version"]) for row in found]
+        await preserve_versions(transaction, versions)
+        return await transaction.run(
+            _PREFERENCES["drop_versions"],
+            record_ids=[record_id for record_id, _ in versions],
+            versions=[version for _, version in versions],
+        )
+    return await transaction.run(_PREFERENCES["purge_versions"], batch=batch)
+
+
 async def remove_life(transaction: Transaction) -> Counter[str]:
     """Delete everything of the life by the data map, its row in `subjects` last. Rows removed, by relation.
 
     Raises UnsafeDatabase if something that the data map does not name still refers to the life; nothing is removed.
     """
     removed: Counter[str] = Counter()
+    await preserve(transaction, None)
     try:
         for relation in FORGOTTEN:
             removed[relation] = await transaction.run(_DATA_MAP[f"forget_{relation}"])

@@ -22,6 +22,10 @@ _SCOPE = f"({_TENANT} AND (subject_key = olvido.current_subject()))"
 _EXTERNAL = f"({_TENANT} AND (external_id = olvido.current_external()))"
 _OPEN = f"({_TENANT} AND (closed_at IS NULL))"
 _CLOSED = f"({_TENANT} AND (closed_at IS NOT NULL))"
+_UNSEALED = f"({_TENANT} AND (seal IS NULL))"
+_SEALED = f"({_TENANT} AND (seal IS NOT NULL))"
+_UNSETTLED = f"({_TENANT} AND (settled_at IS NULL))"
+_ROWS = f"({_TENANT} AND (level = 'E1'::text))"
 
 SCOPE_FUNCTIONS: Mapping[str, str] = {
     "current_tenant": "RETURN NULLIF(current_setting('olvido.tenant'::text, true), ''::text)",
@@ -75,6 +79,40 @@ _OTHER: Mapping[str, tuple[RowPolicy, ...]] = {
     "audit_log": (
         _policy("tenant_append", "insert", APP, WORKER, check=_TENANT),
         _policy("tenant_read", "select", WORKER, using=_TENANT),
+        _policy("tenant_seal", "update", WORKER, using=_UNSEALED, check=_SEALED),
+    ),
+    "audit_seals": (
+        _policy("tenant_append", "insert", WORKER, check=_TENANT),
+        _policy("tenant_read", "select", WORKER, using=_TENANT),
+    ),
+    "sealing": (
+        _policy("tenant_open", "insert", APP, check=_TENANT),
+        _policy("work", "all", WORKER, using="true", check="true"),
+    ),
+    "erasures": (
+        _policy("tenant_append", "insert", APP, WORKER, check=_TENANT),
+        _policy("tenant_read", "select", WORKER, using=_TENANT),
+    ),
+    "erasure_steps": (
+        _policy("tenant_append", "insert", APP, check=_UNSETTLED),
+        _policy("tenant_rows", "select", APP, using=_ROWS),
+        _policy("tenant_read_back", "update", APP, using=_ROWS, check=_ROWS),
+        _policy("work", "all", WORKER, using="true", check="true"),
+    ),
+    "rewrites": (_policy("work", "all", WORKER, using="true", check="true"),),
+    "erasure_identifiers": (
+        _policy("tenant_append", "insert", APP, check=_TENANT),
+        _policy("tenant", "all", WORKER, using=_TENANT, check=_TENANT),
+    ),
+    "copies": (_policy("declared", "all", APP, WORKER, using="true", check="true"),),
+    "ledger_entries": (_policy("applied", "all", APP, WORKER, using="true", check="true"),),
+    "legal_holds": (
+        _policy("scope_read", "select", APP, using=_SCOPE),
+        _policy("tenant", "all", WORKER, using=_TENANT, check=_TENANT),
+    ),
+    "held_records": (
+        _policy("tenant_append", "insert", APP, check=_TENANT),
+        _policy("tenant", "all", WORKER, using=_TENANT, check=_TENANT),
     ),
     "schema_version": (
         _policy("readable", "select", APP, WORKER, ERASER, using="true"),

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from functools import partial
 from itertools import islice
 from typing import Any
 
 from pgvector import SparseVector
 from psycopg.types.json import Jsonb
+from pydantic_core import to_json
 
+from olvido.domain.erasure import Level, Step, StepStatus
 from olvido.domain.origin import Origin, OriginClass
 from olvido.domain.records import (
     Change,
@@ -87,7 +87,7 @@ def like(text: str) -> str:
 
 def json_rows(values: Sequence[Mapping[str, object]]) -> Jsonb:
     """A statement parameter for `jsonb_to_recordset`: identifiers and instants as PostgreSQL reads them from text."""
-    return Jsonb(values, dumps=partial(json.dumps, default=str))
+    return Jsonb(values, dumps=to_json)
 
 
 def preference(row: Row) -> Preference:
@@ -216,4 +216,23 @@ def session(row: Row, items: Sequence[Row], facts: Sequence[Row]) -> Session:
         closed_at=utc_or_none(row["closed_at"]),
         expires_at=utc(row["expires_at"]),
         policy_version=row["policy_version"],
+    )
+
+
+def step(row: Row) -> Step:
+    """A row of `erasure_steps`."""
+    return Step(
+        tenant=row["tenant_id"],
+        erasure_id=row["erasure_id"],
+        step=row["step"],
+        level=Level(row["level"]),
+        kind=row["kind"],
+        holder=row["holder"],
+        status=StepStatus(row["status"]),
+        attempts=row["attempts"],
+        due_at=utc(row["due_at"]),
+        deadline=utc_or_none(row["deadline"]),
+        blocker=row["blocker"],
+        evidence=row["evidence"],
+        settled_at=utc_or_none(row["settled_at"]),
     )

@@ -13,6 +13,9 @@ BEGIN
     PERFORM set_config('olvido.tenant', tenant, true), set_config('olvido.external', external, true);
     PERFORM olvido.queue(tenant, false);
     INSERT INTO olvido.tenants (tenant_id, opened_at) VALUES (tenant, at) ON CONFLICT DO NOTHING;
+    IF FOUND THEN
+        INSERT INTO olvido.sealing (tenant_id, due_at) VALUES (tenant, '-infinity');
+    END IF;
     -- The lock makes the row be judged as it is after any concurrent closing has committed.
     INSERT INTO olvido.subjects (tenant_id, subject_key, external_id, created_at)
     SELECT t.tenant_id, minted, external, at
@@ -46,7 +49,7 @@ BEGIN
             leaf := format('olvido.%I', parent.relname || '_' || i);
             EXECUTE format('CREATE TABLE %s PARTITION OF %s FOR VALUES WITH (MODULUS %s, REMAINDER %s)',
                            leaf, parent.relation, leaves, i);
-            PERFORM olvido.wall(leaf::regclass), olvido.silence(leaf::regclass);
+            PERFORM olvido.wall(leaf::regclass), olvido.silence(leaf::regclass), olvido.let_rewrite(leaf::regclass);
             made := made + 1;
         END LOOP;
     END LOOP;
@@ -137,6 +140,15 @@ END $$;
 
 ALTER FUNCTION olvido.enter_scope(tenant text, external text, pinned uuid, lock boolean, OUT subject_key uuid, OUT entered_at timestamp with time zone, OUT over boolean, OUT closed boolean) OWNER TO olvido_owner;
 
+CREATE FUNCTION olvido.let_rewrite(relation regclass) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    EXECUTE format('GRANT MAINTAIN ON %s TO olvido_eraser', relation);
+END $$;
+
+ALTER FUNCTION olvido.let_rewrite(relation regclass) OWNER TO olvido_owner;
+
 CREATE FUNCTION olvido.queue(scope_key text, alone boolean) RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -149,6 +161,26 @@ BEGIN
 END $$;
 
 ALTER FUNCTION olvido.queue(scope_key text, alone boolean) OWNER TO olvido_owner;
+
+CREATE FUNCTION olvido.rewrite(relation regclass, OUT before oid, OUT after oid, OUT ended xid8, OUT begun_at timestamp with time zone, OUT waited interval, OUT took interval) RETURNS record
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    asked timestamptz := clock_timestamp();
+BEGIN
+    EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', relation);
+    begun_at := clock_timestamp();
+    ended := pg_snapshot_xmin(pg_current_snapshot());
+    before := pg_relation_filenode(relation);
+    EXECUTE (SELECT format('CLUSTER (VERBOSE) %s USING %I', relation, c.relname)
+               FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class c ON c.oid = i.indexrelid
+              WHERE i.indrelid = relation AND i.indisprimary);
+    after := pg_relation_filenode(relation);
+    waited := begun_at - asked;
+    took := clock_timestamp() - begun_at;
+END $$;
+
+ALTER FUNCTION olvido.rewrite(relation regclass, OUT before oid, OUT after oid, OUT ended xid8, OUT begun_at timestamp with time zone, OUT waited interval, OUT took interval) OWNER TO olvido_owner;
 
 CREATE FUNCTION olvido.silence(relation regclass) RETURNS void
     LANGUAGE plpgsql
@@ -191,6 +223,7 @@ CREATE TABLE olvido.audit_log (
     counts jsonb NOT NULL,
     policy_version text NOT NULL,
     at timestamp with time zone NOT NULL,
+    seal bigint,
     CONSTRAINT audit_log_action_check CHECK ((action ~ '^[a-z_]+$'::text)),
     CONSTRAINT audit_log_kind_check CHECK ((kind ~ '^[a-z_]+$'::text)),
     CONSTRAINT audit_log_tenant_id_check CHECK ((tenant_id <> ''::text))
@@ -203,10 +236,52 @@ ALTER TABLE ONLY olvido.audit_log ALTER COLUMN kind SET STATISTICS 0;
 ALTER TABLE ONLY olvido.audit_log ALTER COLUMN record_id SET STATISTICS 0;
 ALTER TABLE ONLY olvido.audit_log ALTER COLUMN counts SET STATISTICS 0;
 ALTER TABLE ONLY olvido.audit_log ALTER COLUMN policy_version SET STATISTICS 0;
+ALTER TABLE ONLY olvido.audit_log ALTER COLUMN seal SET STATISTICS 0;
 
 ALTER TABLE ONLY olvido.audit_log FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE olvido.audit_log OWNER TO olvido_owner;
+
+CREATE TABLE olvido.audit_seals (
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    seal bigint NOT NULL,
+    rows integer NOT NULL,
+    digest text NOT NULL,
+    previous text NOT NULL,
+    sealed_at timestamp with time zone NOT NULL,
+    CONSTRAINT audit_seals_rows_check CHECK ((rows > 0)),
+    CONSTRAINT audit_seals_seal_check CHECK ((seal > 0)),
+    CONSTRAINT audit_seals_tenant_id_check CHECK ((tenant_id <> ''::text))
+);
+ALTER TABLE ONLY olvido.audit_seals ALTER COLUMN tenant_id SET STATISTICS 0;
+ALTER TABLE ONLY olvido.audit_seals ALTER COLUMN seal SET STATISTICS 0;
+ALTER TABLE ONLY olvido.audit_seals ALTER COLUMN digest SET STATISTICS 0;
+ALTER TABLE ONLY olvido.audit_seals ALTER COLUMN previous SET STATISTICS 0;
+
+ALTER TABLE ONLY olvido.audit_seals FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE olvido.audit_seals OWNER TO olvido_owner;
+
+CREATE TABLE olvido.copies (
+    name text NOT NULL COLLATE pg_catalog."C",
+    kind text NOT NULL,
+    holder text NOT NULL,
+    retention_seconds bigint,
+    connector text,
+    declared_at timestamp with time zone NOT NULL,
+    last_declared_at timestamp with time zone NOT NULL,
+    CONSTRAINT copies_name_check CHECK ((name <> ''::text)),
+    CONSTRAINT copies_retention_seconds_check CHECK ((retention_seconds > 0))
+);
+ALTER TABLE ONLY olvido.copies ALTER COLUMN name SET STATISTICS 0;
+ALTER TABLE ONLY olvido.copies ALTER COLUMN kind SET STATISTICS 0;
+ALTER TABLE ONLY olvido.copies ALTER COLUMN holder SET STATISTICS 0;
+ALTER TABLE ONLY olvido.copies ALTER COLUMN retention_seconds SET STATISTICS 0;
+ALTER TABLE ONLY olvido.copies ALTER COLUMN connector SET STATISTICS 0;
+
+ALTER TABLE ONLY olvido.copies FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE olvido.copies OWNER TO olvido_owner;
 
 CREATE TABLE olvido.due (
     tenant_id text NOT NULL COLLATE pg_catalog."C",
@@ -266,6 +341,112 @@ ALTER TABLE ONLY olvido.episodes FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE olvido.episodes OWNER TO olvido_owner;
 
+CREATE TABLE olvido.erasure_identifiers (
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    erasure_id uuid NOT NULL,
+    external_id text NOT NULL COLLATE pg_catalog."C",
+    CONSTRAINT erasure_identifiers_external_id_check CHECK ((external_id <> ''::text))
+);
+ALTER TABLE ONLY olvido.erasure_identifiers ALTER COLUMN tenant_id SET STATISTICS 0;
+ALTER TABLE ONLY olvido.erasure_identifiers ALTER COLUMN erasure_id SET STATISTICS 0;
+ALTER TABLE ONLY olvido.erasure_identifiers ALTER COLUMN external_id SET STATISTICS 0;
+
+ALTER TABLE ONLY olvido.erasure_identifiers FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE olvido.erasure_identifiers OWNER TO olvido_owner;
+
+CREATE TABLE olvido.erasure_steps (
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    erasure_id uuid NOT NULL,
+    step text NOT NULL,
+    level text NOT NULL,
+    kind text NOT NULL,
+    holder text NOT NULL,
+    status text NOT NULL,
+    attempts integer NOT NULL,
+    due_at timestamp with time zone NOT NULL,
+    deadline timestamp with time zone,
+    blocker text,
+    evidence jsonb NOT NULL,
+    settled_at timestamp with time zone,
+    CONSTRAINT erasure_steps_attempts_check CHECK ((attempts >= 0)),
+    CONSTRAINT erasure_steps_level_check CHECK ((level = ANY (ARRAY['E1'::text, 'E2'::text, 'E3'::text, 'E4'::text, 'E5'::text]))),
+    CONSTRAINT erasure_steps_status_check CHECK ((status = ANY (ARRAY['open'::text, 'requested'::text, 'rows_absent'::text, 'verified'::text, 'remaining'::text, 'unverified'::text, 'manual'::text, 'confirmed'::text, 'expired'::text, 'needs_attention'::text]))),
+    CONSTRAINT erasure_steps_step_check CHECK ((step <> ''::text))
+);
+ALTER TABLE ONLY olvido.erasure_steps ALTER COLUMN tenant_id SET STATISTICS 0;
+ALTER TABLE ONLY olvido.erasure_steps ALTER COLUMN erasure_id SET STATISTICS 0;
+ALTER TABLE ONLY olvido.erasure_steps ALTER COLUMN step SET STATISTICS 0;
+ALTER TABLE ONLY olvido.erasure_steps ALTER COLUMN level SET STATISTICS 0;
+ALTER TABLE ONLY olvido.erasure_steps ALTER COLUMN kind SET STATISTICS 0;
+ALTER TABLE ONLY olvido.erasure_steps ALTER COLUMN holder SET STATISTICS 0;
+ALTER TABLE ONLY olvido.erasure_steps ALTER COLUMN status SET STATISTICS 0;
+ALTER TABLE ONLY olvido.erasure_steps ALTER COLUMN blocker SET STATISTICS 0;
+ALTER TABLE ONLY olvido.erasure_steps ALTER COLUMN evidence SET STATISTICS 0;
+
+ALTER TABLE ONLY olvido.erasure_steps FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE olvido.erasure_steps OWNER TO olvido_owner;
+
+CREATE TABLE olvido.erasures (
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    erasure_id uuid NOT NULL,
+    subject_key uuid NOT NULL,
+    target text NOT NULL,
+    record_ids uuid[] NOT NULL,
+    version integer,
+    ledger_entry bigint NOT NULL,
+    plan_hash text NOT NULL,
+    planned jsonb NOT NULL,
+    removed jsonb NOT NULL,
+    held integer NOT NULL,
+    requested_at timestamp with time zone NOT NULL,
+    removed_by xid8 NOT NULL,
+    policy_version text NOT NULL,
+    CONSTRAINT erasures_held_check CHECK ((held >= 0)),
+    CONSTRAINT erasures_target_check CHECK ((target = ANY (ARRAY['record'::text, 'selection'::text, 'subject'::text, 'tenant'::text, 'hold'::text]))),
+    CONSTRAINT erasures_tenant_id_check CHECK ((tenant_id <> ''::text)),
+    CONSTRAINT erasures_version_check CHECK ((version > 0))
+);
+ALTER TABLE ONLY olvido.erasures ALTER COLUMN tenant_id SET STATISTICS 0;
+ALTER TABLE ONLY olvido.erasures ALTER COLUMN erasure_id SET STATISTICS 0;
+ALTER TABLE ONLY olvido.erasures ALTER COLUMN subject_key SET STATISTICS 0;
+ALTER TABLE ONLY olvido.erasures ALTER COLUMN target SET STATISTICS 0;
+ALTER TABLE ONLY olvido.erasures ALTER COLUMN record_ids SET STATISTICS 0;
+ALTER TABLE ONLY olvido.erasures ALTER COLUMN ledger_entry SET STATISTICS 0;
+ALTER TABLE ONLY olvido.erasures ALTER COLUMN plan_hash SET STATISTICS 0;
+ALTER TABLE ONLY olvido.erasures ALTER COLUMN planned SET STATISTICS 0;
+ALTER TABLE ONLY olvido.erasures ALTER COLUMN removed SET STATISTICS 0;
+ALTER TABLE ONLY olvido.erasures ALTER COLUMN removed_by SET STATISTICS 0;
+ALTER TABLE ONLY olvido.erasures ALTER COLUMN policy_version SET STATISTICS 0;
+
+ALTER TABLE ONLY olvido.erasures FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE olvido.erasures OWNER TO olvido_owner;
+
+CREATE TABLE olvido.held_records (
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    hold_id uuid NOT NULL,
+    removal_id uuid NOT NULL,
+    relation text NOT NULL,
+    "position" integer NOT NULL,
+    record_id uuid NOT NULL,
+    content jsonb NOT NULL,
+    kept_at timestamp with time zone NOT NULL,
+    CONSTRAINT held_records_position_check CHECK (("position" > 0)),
+    CONSTRAINT held_records_relation_check CHECK ((relation <> ''::text))
+);
+ALTER TABLE ONLY olvido.held_records ALTER COLUMN tenant_id SET STATISTICS 0;
+ALTER TABLE ONLY olvido.held_records ALTER COLUMN hold_id SET STATISTICS 0;
+ALTER TABLE ONLY olvido.held_records ALTER COLUMN removal_id SET STATISTICS 0;
+ALTER TABLE ONLY olvido.held_records ALTER COLUMN relation SET STATISTICS 0;
+ALTER TABLE ONLY olvido.held_records ALTER COLUMN record_id SET STATISTICS 0;
+ALTER TABLE ONLY olvido.held_records ALTER COLUMN content SET STATISTICS 0;
+
+ALTER TABLE ONLY olvido.held_records FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE olvido.held_records OWNER TO olvido_owner;
+
 CREATE TABLE olvido.index_entries (
     tenant_id text NOT NULL COLLATE pg_catalog."C",
     subject_key uuid NOT NULL,
@@ -318,6 +499,40 @@ ALTER TABLE ONLY olvido.index_entries ALTER COLUMN speaker SET STATISTICS 0;
 ALTER TABLE ONLY olvido.index_entries FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE olvido.index_entries OWNER TO olvido_owner;
+
+CREATE TABLE olvido.ledger_entries (
+    ledger_id uuid NOT NULL,
+    entry bigint NOT NULL,
+    applied_at timestamp with time zone NOT NULL,
+    CONSTRAINT ledger_entries_entry_check CHECK ((entry >= 0))
+);
+ALTER TABLE ONLY olvido.ledger_entries ALTER COLUMN ledger_id SET STATISTICS 0;
+ALTER TABLE ONLY olvido.ledger_entries ALTER COLUMN entry SET STATISTICS 0;
+
+ALTER TABLE ONLY olvido.ledger_entries FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE olvido.ledger_entries OWNER TO olvido_owner;
+
+CREATE TABLE olvido.legal_holds (
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    hold_id uuid NOT NULL,
+    subject_key uuid NOT NULL,
+    record_id uuid,
+    basis text NOT NULL,
+    review_at timestamp with time zone NOT NULL,
+    placed_at timestamp with time zone NOT NULL,
+    CONSTRAINT legal_holds_basis_check CHECK ((basis <> ''::text)),
+    CONSTRAINT legal_holds_tenant_id_check CHECK ((tenant_id <> ''::text))
+);
+ALTER TABLE ONLY olvido.legal_holds ALTER COLUMN tenant_id SET STATISTICS 0;
+ALTER TABLE ONLY olvido.legal_holds ALTER COLUMN hold_id SET STATISTICS 0;
+ALTER TABLE ONLY olvido.legal_holds ALTER COLUMN subject_key SET STATISTICS 0;
+ALTER TABLE ONLY olvido.legal_holds ALTER COLUMN record_id SET STATISTICS 0;
+ALTER TABLE ONLY olvido.legal_holds ALTER COLUMN basis SET STATISTICS 0;
+
+ALTER TABLE ONLY olvido.legal_holds FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE olvido.legal_holds OWNER TO olvido_owner;
 
 CREATE TABLE olvido.lives (
     tenant_id text NOT NULL COLLATE pg_catalog."C",
@@ -435,6 +650,22 @@ ALTER TABLE ONLY olvido.preferences FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE olvido.preferences OWNER TO olvido_owner;
 
+CREATE TABLE olvido.rewrites (
+    relation text NOT NULL COLLATE pg_catalog."C",
+    gone_before xid8 NOT NULL,
+    begun_at timestamp with time zone NOT NULL,
+    rested_until timestamp with time zone NOT NULL,
+    evidence jsonb NOT NULL,
+    CONSTRAINT rewrites_relation_check CHECK ((relation <> ''::text))
+);
+ALTER TABLE ONLY olvido.rewrites ALTER COLUMN relation SET STATISTICS 0;
+ALTER TABLE ONLY olvido.rewrites ALTER COLUMN gone_before SET STATISTICS 0;
+ALTER TABLE ONLY olvido.rewrites ALTER COLUMN evidence SET STATISTICS 0;
+
+ALTER TABLE ONLY olvido.rewrites FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE olvido.rewrites OWNER TO olvido_owner;
+
 CREATE TABLE olvido.schema_version (
     version integer NOT NULL,
     name text NOT NULL,
@@ -445,6 +676,17 @@ CREATE TABLE olvido.schema_version (
 ALTER TABLE ONLY olvido.schema_version FORCE ROW LEVEL SECURITY;
 
 ALTER TABLE olvido.schema_version OWNER TO olvido_owner;
+
+CREATE TABLE olvido.sealing (
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    due_at timestamp with time zone NOT NULL,
+    CONSTRAINT sealing_tenant_id_check CHECK ((tenant_id <> ''::text))
+);
+ALTER TABLE ONLY olvido.sealing ALTER COLUMN tenant_id SET STATISTICS 0;
+
+ALTER TABLE ONLY olvido.sealing FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE olvido.sealing OWNER TO olvido_owner;
 
 CREATE TABLE olvido.session_facts (
     tenant_id text NOT NULL COLLATE pg_catalog."C",
@@ -512,6 +754,7 @@ CREATE TABLE olvido.sessions (
     expires_at timestamp with time zone NOT NULL,
     policy_version text NOT NULL,
     folded_to integer NOT NULL,
+    revision integer NOT NULL,
     CONSTRAINT sessions_check CHECK (((folded_to >= 0) AND (folded_to <= message_count))),
     CONSTRAINT sessions_message_count_check CHECK ((message_count >= 0)),
     CONSTRAINT sessions_session_id_check CHECK ((session_id <> ''::text))
@@ -596,6 +839,12 @@ ALTER TABLE olvido.tenants OWNER TO olvido_owner;
 ALTER TABLE ONLY olvido.audit_log
     ADD CONSTRAINT audit_log_pkey PRIMARY KEY (tenant_id, audit_id);
 
+ALTER TABLE ONLY olvido.audit_seals
+    ADD CONSTRAINT audit_seals_pkey PRIMARY KEY (tenant_id, seal);
+
+ALTER TABLE ONLY olvido.copies
+    ADD CONSTRAINT copies_pkey PRIMARY KEY (name);
+
 ALTER TABLE ONLY olvido.due
     ADD CONSTRAINT due_pkey PRIMARY KEY (tenant_id, subject_key);
 
@@ -605,8 +854,26 @@ ALTER TABLE ONLY olvido.episodes
 ALTER TABLE ONLY olvido.episodes
     ADD CONSTRAINT episodes_tenant_id_subject_key_definition_event_id_key UNIQUE (tenant_id, subject_key, definition, event_id);
 
+ALTER TABLE ONLY olvido.erasure_identifiers
+    ADD CONSTRAINT erasure_identifiers_pkey PRIMARY KEY (tenant_id, erasure_id);
+
+ALTER TABLE ONLY olvido.erasure_steps
+    ADD CONSTRAINT erasure_steps_pkey PRIMARY KEY (tenant_id, erasure_id, step);
+
+ALTER TABLE ONLY olvido.erasures
+    ADD CONSTRAINT erasures_pkey PRIMARY KEY (tenant_id, erasure_id);
+
+ALTER TABLE ONLY olvido.held_records
+    ADD CONSTRAINT held_records_pkey PRIMARY KEY (tenant_id, hold_id, removal_id, relation, "position");
+
 ALTER TABLE ONLY olvido.index_entries
     ADD CONSTRAINT index_entries_pkey PRIMARY KEY (tenant_id, subject_key, record_id);
+
+ALTER TABLE ONLY olvido.ledger_entries
+    ADD CONSTRAINT ledger_entries_pkey PRIMARY KEY (ledger_id, entry);
+
+ALTER TABLE ONLY olvido.legal_holds
+    ADD CONSTRAINT legal_holds_pkey PRIMARY KEY (tenant_id, hold_id);
 
 ALTER TABLE ONLY olvido.lives
     ADD CONSTRAINT lives_pkey PRIMARY KEY (tenant_id, subject_key);
@@ -620,8 +887,14 @@ ALTER TABLE ONLY olvido.preference_versions
 ALTER TABLE ONLY olvido.preferences
     ADD CONSTRAINT preferences_pkey PRIMARY KEY (tenant_id, subject_key, key);
 
+ALTER TABLE ONLY olvido.rewrites
+    ADD CONSTRAINT rewrites_pkey PRIMARY KEY (relation);
+
 ALTER TABLE ONLY olvido.schema_version
     ADD CONSTRAINT schema_version_pkey PRIMARY KEY (version);
+
+ALTER TABLE ONLY olvido.sealing
+    ADD CONSTRAINT sealing_pkey PRIMARY KEY (tenant_id);
 
 ALTER TABLE ONLY olvido.session_facts
     ADD CONSTRAINT session_facts_pkey PRIMARY KEY (tenant_id, subject_key, session_id, "position");
@@ -652,17 +925,38 @@ ALTER TABLE ONLY olvido.tenants
 
 CREATE INDEX audit_log_forgotten ON olvido.audit_log USING btree (tenant_id, subject_key) WHERE (action = ANY (ARRAY['forget'::text, 'reopened'::text, 'imported'::text]));
 
+CREATE INDEX audit_log_seal ON olvido.audit_log USING btree (tenant_id, seal) WHERE (seal IS NOT NULL);
+
+CREATE INDEX audit_log_unsealed ON olvido.audit_log USING btree (tenant_id, audit_id) WHERE (seal IS NULL);
+
 CREATE INDEX due_next ON olvido.due USING btree (next_due_at);
+
+CREATE INDEX erasure_steps_due ON olvido.erasure_steps USING btree (level, due_at) WHERE (settled_at IS NULL);
+
+CREATE INDEX ledger_entries_ledgers ON olvido.ledger_entries USING btree (ledger_id) WHERE (entry = 0);
+
+CREATE INDEX legal_holds_life ON olvido.legal_holds USING btree (tenant_id, subject_key);
 
 CREATE INDEX lives_repair ON olvido.lives USING btree (indexed_by, repair_after);
 
 CREATE INDEX messages_group ON ONLY olvido.messages USING btree (tenant_id, subject_key, session_id, group_id, sequence) WHERE (group_id IS NOT NULL);
+
+CREATE INDEX sealing_next ON olvido.sealing USING btree (due_at);
 
 ALTER TABLE ONLY olvido.due
     ADD CONSTRAINT due_tenant_id_subject_key_fkey FOREIGN KEY (tenant_id, subject_key) REFERENCES olvido.subjects(tenant_id, subject_key);
 
 ALTER TABLE olvido.episodes
     ADD CONSTRAINT episodes_tenant_id_subject_key_fkey FOREIGN KEY (tenant_id, subject_key) REFERENCES olvido.subjects(tenant_id, subject_key);
+
+ALTER TABLE ONLY olvido.erasure_identifiers
+    ADD CONSTRAINT erasure_identifiers_tenant_id_erasure_id_fkey FOREIGN KEY (tenant_id, erasure_id) REFERENCES olvido.erasures(tenant_id, erasure_id);
+
+ALTER TABLE ONLY olvido.erasure_steps
+    ADD CONSTRAINT erasure_steps_tenant_id_erasure_id_fkey FOREIGN KEY (tenant_id, erasure_id) REFERENCES olvido.erasures(tenant_id, erasure_id);
+
+ALTER TABLE ONLY olvido.held_records
+    ADD CONSTRAINT held_records_tenant_id_hold_id_fkey FOREIGN KEY (tenant_id, hold_id) REFERENCES olvido.legal_holds(tenant_id, hold_id);
 
 ALTER TABLE olvido.index_entries
     ADD CONSTRAINT index_entries_tenant_id_subject_key_fkey FOREIGN KEY (tenant_id, subject_key) REFERENCES olvido.subjects(tenant_id, subject_key);
@@ -712,13 +1006,33 @@ ALTER TABLE ONLY olvido.summary_sources
 ALTER TABLE ONLY olvido.summary_sources
     ADD CONSTRAINT summary_sources_tenant_id_subject_key_summary_id_fkey FOREIGN KEY (tenant_id, subject_key, summary_id) REFERENCES olvido.summaries(tenant_id, subject_key, record_id) ON DELETE RESTRICT;
 
+CREATE POLICY applied ON olvido.ledger_entries TO olvido_app, olvido_worker USING (true) WITH CHECK (true);
+
 ALTER TABLE olvido.audit_log ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE olvido.audit_seals ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE olvido.copies ENABLE ROW LEVEL SECURITY;
+
+CREATE POLICY declared ON olvido.copies TO olvido_app, olvido_worker USING (true) WITH CHECK (true);
 
 ALTER TABLE olvido.due ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE olvido.episodes ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE olvido.erasure_identifiers ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE olvido.erasure_steps ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE olvido.erasures ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE olvido.held_records ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE olvido.index_entries ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE olvido.ledger_entries ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE olvido.legal_holds ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE olvido.lives ENABLE ROW LEVEL SECURITY;
 
@@ -730,7 +1044,9 @@ ALTER TABLE olvido.preference_versions ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE olvido.preferences ENABLE ROW LEVEL SECURITY;
 
-CREATE POLICY readable ON olvido.schema_version FOR SELECT TO olvido_eraser, olvido_app, olvido_worker USING (true);
+CREATE POLICY readable ON olvido.schema_version FOR SELECT TO olvido_app, olvido_worker, olvido_eraser USING (true);
+
+ALTER TABLE olvido.rewrites ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE olvido.schema_version ENABLE ROW LEVEL SECURITY;
 
@@ -758,6 +1074,10 @@ CREATE POLICY scope ON olvido.summaries TO olvido_app, olvido_worker USING (((te
 
 CREATE POLICY scope ON olvido.summary_sources TO olvido_app, olvido_worker USING (((tenant_id = olvido.current_tenant()) AND (subject_key = olvido.current_subject()))) WITH CHECK (((tenant_id = olvido.current_tenant()) AND (subject_key = olvido.current_subject())));
 
+CREATE POLICY scope_read ON olvido.legal_holds FOR SELECT TO olvido_app USING (((tenant_id = olvido.current_tenant()) AND (subject_key = olvido.current_subject())));
+
+ALTER TABLE olvido.sealing ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE olvido.session_facts ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE olvido.session_items ENABLE ROW LEVEL SECURITY;
@@ -778,7 +1098,23 @@ ALTER TABLE olvido.summaries ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE olvido.summary_sources ENABLE ROW LEVEL SECURITY;
 
+CREATE POLICY tenant ON olvido.erasure_identifiers TO olvido_worker USING ((tenant_id = olvido.current_tenant())) WITH CHECK ((tenant_id = olvido.current_tenant()));
+
+CREATE POLICY tenant ON olvido.held_records TO olvido_worker USING ((tenant_id = olvido.current_tenant())) WITH CHECK ((tenant_id = olvido.current_tenant()));
+
+CREATE POLICY tenant ON olvido.legal_holds TO olvido_worker USING ((tenant_id = olvido.current_tenant())) WITH CHECK ((tenant_id = olvido.current_tenant()));
+
 CREATE POLICY tenant_append ON olvido.audit_log FOR INSERT TO olvido_app, olvido_worker WITH CHECK ((tenant_id = olvido.current_tenant()));
+
+CREATE POLICY tenant_append ON olvido.audit_seals FOR INSERT TO olvido_worker WITH CHECK ((tenant_id = olvido.current_tenant()));
+
+CREATE POLICY tenant_append ON olvido.erasure_identifiers FOR INSERT TO olvido_app WITH CHECK ((tenant_id = olvido.current_tenant()));
+
+CREATE POLICY tenant_append ON olvido.erasure_steps FOR INSERT TO olvido_app WITH CHECK (((tenant_id = olvido.current_tenant()) AND (settled_at IS NULL)));
+
+CREATE POLICY tenant_append ON olvido.erasures FOR INSERT TO olvido_app, olvido_worker WITH CHECK ((tenant_id = olvido.current_tenant()));
+
+CREATE POLICY tenant_append ON olvido.held_records FOR INSERT TO olvido_app WITH CHECK ((tenant_id = olvido.current_tenant()));
 
 CREATE POLICY tenant_close ON olvido.tenants FOR UPDATE TO olvido_worker USING ((tenant_id = olvido.current_tenant())) WITH CHECK (((tenant_id = olvido.current_tenant()) AND (closed_at IS NOT NULL)));
 
@@ -788,19 +1124,37 @@ CREATE POLICY tenant_lock ON olvido.subjects FOR UPDATE TO olvido_worker USING (
 
 CREATE POLICY tenant_lock ON olvido.tenants FOR UPDATE TO olvido_app USING ((tenant_id = olvido.current_tenant())) WITH CHECK (false);
 
+CREATE POLICY tenant_open ON olvido.sealing FOR INSERT TO olvido_app WITH CHECK ((tenant_id = olvido.current_tenant()));
+
 CREATE POLICY tenant_open ON olvido.tenants FOR INSERT TO olvido_app, olvido_worker WITH CHECK (((tenant_id = olvido.current_tenant()) AND (closed_at IS NULL)));
 
 CREATE POLICY tenant_read ON olvido.audit_log FOR SELECT TO olvido_worker USING ((tenant_id = olvido.current_tenant()));
+
+CREATE POLICY tenant_read ON olvido.audit_seals FOR SELECT TO olvido_worker USING ((tenant_id = olvido.current_tenant()));
+
+CREATE POLICY tenant_read ON olvido.erasures FOR SELECT TO olvido_worker USING ((tenant_id = olvido.current_tenant()));
 
 CREATE POLICY tenant_read ON olvido.subjects FOR SELECT TO olvido_worker USING ((tenant_id = olvido.current_tenant()));
 
 CREATE POLICY tenant_read ON olvido.tenants FOR SELECT TO olvido_app, olvido_worker USING ((tenant_id = olvido.current_tenant()));
 
+CREATE POLICY tenant_read_back ON olvido.erasure_steps FOR UPDATE TO olvido_app USING (((tenant_id = olvido.current_tenant()) AND (level = 'E1'::text))) WITH CHECK (((tenant_id = olvido.current_tenant()) AND (level = 'E1'::text)));
+
+CREATE POLICY tenant_rows ON olvido.erasure_steps FOR SELECT TO olvido_app USING (((tenant_id = olvido.current_tenant()) AND (level = 'E1'::text)));
+
+CREATE POLICY tenant_seal ON olvido.audit_log FOR UPDATE TO olvido_worker USING (((tenant_id = olvido.current_tenant()) AND (seal IS NULL))) WITH CHECK (((tenant_id = olvido.current_tenant()) AND (seal IS NOT NULL)));
+
 ALTER TABLE olvido.tenants ENABLE ROW LEVEL SECURITY;
 
 CREATE POLICY work ON olvido.due TO olvido_worker USING (true) WITH CHECK (true);
 
+CREATE POLICY work ON olvido.erasure_steps TO olvido_worker USING (true) WITH CHECK (true);
+
 CREATE POLICY work ON olvido.lives TO olvido_worker USING (true) WITH CHECK (true);
+
+CREATE POLICY work ON olvido.rewrites TO olvido_worker USING (true) WITH CHECK (true);
+
+CREATE POLICY work ON olvido.sealing TO olvido_worker USING (true) WITH CHECK (true);
 
 GRANT USAGE ON SCHEMA olvido TO olvido_app;
 GRANT USAGE ON SCHEMA olvido TO olvido_worker;
@@ -836,9 +1190,14 @@ REVOKE ALL ON FUNCTION olvido.enter_scope(tenant text, external text, pinned uui
 GRANT ALL ON FUNCTION olvido.enter_scope(tenant text, external text, pinned uuid, lock boolean, OUT subject_key uuid, OUT entered_at timestamp with time zone, OUT over boolean, OUT closed boolean) TO olvido_app;
 GRANT ALL ON FUNCTION olvido.enter_scope(tenant text, external text, pinned uuid, lock boolean, OUT subject_key uuid, OUT entered_at timestamp with time zone, OUT over boolean, OUT closed boolean) TO olvido_worker;
 
+REVOKE ALL ON FUNCTION olvido.let_rewrite(relation regclass) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION olvido.queue(scope_key text, alone boolean) FROM PUBLIC;
 GRANT ALL ON FUNCTION olvido.queue(scope_key text, alone boolean) TO olvido_app;
 GRANT ALL ON FUNCTION olvido.queue(scope_key text, alone boolean) TO olvido_worker;
+
+REVOKE ALL ON FUNCTION olvido.rewrite(relation regclass, OUT before oid, OUT after oid, OUT ended xid8, OUT begun_at timestamp with time zone, OUT waited interval, OUT took interval) FROM PUBLIC;
+GRANT ALL ON FUNCTION olvido.rewrite(relation regclass, OUT before oid, OUT after oid, OUT ended xid8, OUT begun_at timestamp with time zone, OUT waited interval, OUT took interval) TO olvido_eraser;
 
 REVOKE ALL ON FUNCTION olvido.silence(relation regclass) FROM PUBLIC;
 
@@ -846,55 +1205,118 @@ REVOKE ALL ON FUNCTION olvido.wall(relation regclass) FROM PUBLIC;
 
 GRANT INSERT ON TABLE olvido.audit_log TO olvido_app;
 GRANT SELECT,INSERT ON TABLE olvido.audit_log TO olvido_worker;
+GRANT MAINTAIN ON TABLE olvido.audit_log TO olvido_eraser;
+
+GRANT UPDATE(seal) ON TABLE olvido.audit_log TO olvido_worker;
+
+GRANT SELECT,INSERT ON TABLE olvido.audit_seals TO olvido_worker;
+GRANT MAINTAIN ON TABLE olvido.audit_seals TO olvido_eraser;
+
+GRANT SELECT,INSERT,UPDATE ON TABLE olvido.copies TO olvido_app;
+GRANT SELECT,INSERT,UPDATE ON TABLE olvido.copies TO olvido_worker;
+GRANT MAINTAIN ON TABLE olvido.copies TO olvido_eraser;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE olvido.due TO olvido_app;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE olvido.due TO olvido_worker;
+GRANT MAINTAIN ON TABLE olvido.due TO olvido_eraser;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE olvido.episodes TO olvido_app;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE olvido.episodes TO olvido_worker;
+GRANT MAINTAIN ON TABLE olvido.episodes TO olvido_eraser;
+
+GRANT INSERT ON TABLE olvido.erasure_identifiers TO olvido_app;
+GRANT SELECT,INSERT,DELETE ON TABLE olvido.erasure_identifiers TO olvido_worker;
+GRANT MAINTAIN ON TABLE olvido.erasure_identifiers TO olvido_eraser;
+
+GRANT SELECT,INSERT ON TABLE olvido.erasure_steps TO olvido_app;
+GRANT SELECT,INSERT,UPDATE ON TABLE olvido.erasure_steps TO olvido_worker;
+GRANT MAINTAIN ON TABLE olvido.erasure_steps TO olvido_eraser;
+
+GRANT UPDATE(status) ON TABLE olvido.erasure_steps TO olvido_app;
+
+GRANT UPDATE(attempts) ON TABLE olvido.erasure_steps TO olvido_app;
+
+GRANT UPDATE(evidence) ON TABLE olvido.erasure_steps TO olvido_app;
+
+GRANT UPDATE(settled_at) ON TABLE olvido.erasure_steps TO olvido_app;
+
+GRANT INSERT ON TABLE olvido.erasures TO olvido_app;
+GRANT SELECT,INSERT ON TABLE olvido.erasures TO olvido_worker;
+GRANT MAINTAIN ON TABLE olvido.erasures TO olvido_eraser;
+
+GRANT INSERT ON TABLE olvido.held_records TO olvido_app;
+GRANT SELECT,INSERT,DELETE ON TABLE olvido.held_records TO olvido_worker;
+GRANT MAINTAIN ON TABLE olvido.held_records TO olvido_eraser;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE olvido.index_entries TO olvido_app;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE olvido.index_entries TO olvido_worker;
+GRANT MAINTAIN ON TABLE olvido.index_entries TO olvido_eraser;
+
+GRANT SELECT,INSERT ON TABLE olvido.ledger_entries TO olvido_app;
+GRANT SELECT,INSERT ON TABLE olvido.ledger_entries TO olvido_worker;
+GRANT MAINTAIN ON TABLE olvido.ledger_entries TO olvido_eraser;
+
+GRANT SELECT ON TABLE olvido.legal_holds TO olvido_app;
+GRANT SELECT,INSERT,DELETE ON TABLE olvido.legal_holds TO olvido_worker;
+GRANT MAINTAIN ON TABLE olvido.legal_holds TO olvido_eraser;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE olvido.lives TO olvido_app;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE olvido.lives TO olvido_worker;
+GRANT MAINTAIN ON TABLE olvido.lives TO olvido_eraser;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE olvido.messages TO olvido_app;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE olvido.messages TO olvido_worker;
+GRANT MAINTAIN ON TABLE olvido.messages TO olvido_eraser;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE olvido.preference_versions TO olvido_app;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE olvido.preference_versions TO olvido_worker;
+GRANT MAINTAIN ON TABLE olvido.preference_versions TO olvido_eraser;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE olvido.preferences TO olvido_app;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE olvido.preferences TO olvido_worker;
+GRANT MAINTAIN ON TABLE olvido.preferences TO olvido_eraser;
+
+GRANT SELECT,INSERT,UPDATE ON TABLE olvido.rewrites TO olvido_worker;
+GRANT MAINTAIN ON TABLE olvido.rewrites TO olvido_eraser;
 
 GRANT SELECT ON TABLE olvido.schema_version TO olvido_app;
 GRANT SELECT ON TABLE olvido.schema_version TO olvido_worker;
 GRANT SELECT ON TABLE olvido.schema_version TO olvido_eraser;
 
+GRANT INSERT ON TABLE olvido.sealing TO olvido_app;
+GRANT SELECT,INSERT,UPDATE ON TABLE olvido.sealing TO olvido_worker;
+GRANT MAINTAIN ON TABLE olvido.sealing TO olvido_eraser;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE olvido.session_facts TO olvido_app;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE olvido.session_facts TO olvido_worker;
+GRANT MAINTAIN ON TABLE olvido.session_facts TO olvido_eraser;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE olvido.session_items TO olvido_app;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE olvido.session_items TO olvido_worker;
+GRANT MAINTAIN ON TABLE olvido.session_items TO olvido_eraser;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE olvido.sessions TO olvido_app;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE olvido.sessions TO olvido_worker;
+GRANT MAINTAIN ON TABLE olvido.sessions TO olvido_eraser;
 
 GRANT SELECT,INSERT,DELETE ON TABLE olvido.subjects TO olvido_app;
 GRANT SELECT,DELETE ON TABLE olvido.subjects TO olvido_worker;
+GRANT MAINTAIN ON TABLE olvido.subjects TO olvido_eraser;
 
 GRANT UPDATE(created_at) ON TABLE olvido.subjects TO olvido_app;
 GRANT UPDATE(created_at) ON TABLE olvido.subjects TO olvido_worker;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE olvido.summaries TO olvido_app;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE olvido.summaries TO olvido_worker;
+GRANT MAINTAIN ON TABLE olvido.summaries TO olvido_eraser;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE olvido.summary_sources TO olvido_app;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE olvido.summary_sources TO olvido_worker;
+GRANT MAINTAIN ON TABLE olvido.summary_sources TO olvido_eraser;
 
 GRANT SELECT,INSERT ON TABLE olvido.tenants TO olvido_app;
 GRANT SELECT,INSERT ON TABLE olvido.tenants TO olvido_worker;
+GRANT MAINTAIN ON TABLE olvido.tenants TO olvido_eraser;
 
 GRANT UPDATE(closed_at) ON TABLE olvido.tenants TO olvido_app;
 GRANT UPDATE(closed_at) ON TABLE olvido.tenants TO olvido_worker;

@@ -1,8 +1,8 @@
-"""Records, recalls and reports as a person reads them in a terminal. Every stored value passes `cell` or `plain`."""
+"""Records and recalls as a person reads them in a terminal. Every stored value passes `cell` or `plain`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -19,13 +19,6 @@ if TYPE_CHECKING:
     from olvido.domain.origin import Origin
     from olvido.domain.recalled import Recall, RecallItem
     from olvido.domain.records import Episode, Page, Preference, PreferenceVersion, Summary, Written
-    from olvido.domain.report import ForgetReport, PurgeReport
-
-MEANING = {
-    "planned": "Planned only: nothing was removed.",
-    "rows_absent": "Read back after the commit: this database holds none of these rows any more.",
-    "incomplete": "The read-back found rows, or could not be made. Run it again, then `olvido doctor`.",
-}
 
 
 def origin(value: Origin) -> str:
@@ -171,79 +164,5 @@ def summaries(found: Sequence[Summary]) -> RenderableType:
     return table if table.rows else Text("No episode names a case, so there is nothing to summarise.")
 
 
-def purge(report: PurgeReport) -> RenderableType:
-    """What expired and is gone now."""
-    if not report.removed:
-        lines: list[RenderableType] = [Text("Nothing that is stored has expired.")]
-    else:
-        lines = [Text(f"Removed what had expired, in {_people(report.lives)}:"), _counts(report.removed)]
-    if report.left_locked:
-        lines.append(Text("Some of it was in use. Run `olvido purge` again to take that as well.", style="yellow"))
-    lines.append(Text("Copies outside this database are not touched by a purge.", style="dim"))
-    return Group(*lines)
-
-
-def forget(report: ForgetReport) -> RenderableType:
-    """Counts and a status for each copy here, and what remains elsewhere with its holder and due date."""
-    if not report.found:
-        return Group(
-            Text("Nothing of this is stored here, so nothing was removed."),
-            *_handed_over(report),
-            Text("Whether copies outside hold it is for their holders to say:", style="dim"),
-            _outside(report),
-        )
-    table = grid("copy in this database", "planned", "removed", "remaining", "level", "status")
-    for copy in report.copies:
-        if copy.planned or copy.removed or copy.remaining:
-            remaining = "-" if copy.remaining is None else str(copy.remaining)
-            table.add_row(copy.copy, str(copy.planned), str(copy.removed), remaining, str(copy.level), str(copy.status))
-    lines: list[RenderableType] = [table]
-    empty = sum(1 for copy in report.copies if not (copy.planned or copy.removed or copy.remaining))
-    if empty:
-        verified = "" if report.dry_run else ", and still have none"
-        lines.append(Text(f"{empty} more relations had no rows of it{verified}.", style="dim"))
-    if report.chain is not None:
-        lines.append(Text(f"Earlier values of the preference: {report.chain}."))
-    lines.extend(_handed_over(report))
-    lines.append(Text(""))
-    if report.outside:
-        lines.extend([_outside(report), Text("")])
-    still_open = f", and {len(report.outside)} copies outside are open" if report.outside else ""
-    lines.append(Text(f"Status: {report.status}{still_open}.", style="bold"))
-    lines.append(Text(MEANING.get(str(report.status), "")))
-    return Group(*lines)
-
-
-def _handed_over(report: ForgetReport) -> list[RenderableType]:
-    """The episodes that outlive a session, by the ids that forget them."""
-    if not report.handed_over:
-        return []
-    ids = ", ".join(map(str, report.handed_over))
-    one = len(report.handed_over) == 1
-    what = "1 episode" if one else f"{len(report.handed_over)} episodes"
-    remain = "remains here, to be forgotten by its id" if one else "remain here, to be forgotten by their ids"
-    return [Text(f"{what} that the session was handed over to {remain}: {ids}")]
-
-
-def _outside(report: ForgetReport) -> RenderableType:
-    table = grid("what remains outside", "kind", "holder", "level", "status", "gone by")
-    for copy in report.outside:
-        due = "no date: its holder has to remove it" if copy.due_at is None else moment(copy.due_at)
-        table.add_row(cell(copy.copy), copy.kind, cell(copy.holder), str(copy.level), str(copy.status), due)
-    return table
-
-
-def _counts(rows: Mapping[str, int]) -> RenderableType:
-    table = grid("rows", "relation")
-    for relation, number in rows.items():
-        if number:
-            table.add_row(str(number), relation)
-    return _under(table)
-
-
 def _under(shown: RenderableType, columns: int = 2) -> RenderableType:
     return Padding(shown, (0, 0, 0, columns), expand=False)
-
-
-def _people(lives: int) -> str:
-    return "1 person" if lives == 1 else f"{lives} people"

@@ -9,12 +9,17 @@ from typing import Self
 from uuid import UUID
 
 from olvido import memory as core
+from olvido.domain.audit import Anchor, AuditReport, SealReport
 from olvido.domain.compaction import Summarise
 from olvido.domain.context import ContextBlock
+from olvido.domain.erasure import Step
+from olvido.domain.erasure_report import EraseReport, ErasureReport
 from olvido.domain.export import Export, ImportedExport, ImportedRecord
+from olvido.domain.holds import HeldContent, Hold, HoldReleased
 from olvido.domain.instants import KEEP, KeepType
 from olvido.domain.origin import ALL_ORIGINS, Origin, OriginClass
 from olvido.domain.policy import Policy
+from olvido.domain.proposal import Proposal
 from olvido.domain.recalled import Recall
 from olvido.domain.records import (
     Compaction,
@@ -26,13 +31,14 @@ from olvido.domain.records import (
     Page,
     Preference,
     PreferenceVersion,
+    RecordKind,
     Role,
     Session,
     SessionView,
     Summary,
     Written,
 )
-from olvido.domain.report import ForgetReport, IndexReport, PurgeReport
+from olvido.domain.report import ForgetReport, IndexReport, Plan, PurgeReport
 from olvido.domain.scope import Scope
 from olvido.operations import (
     compact,
@@ -362,17 +368,61 @@ class ScopedMemory:
         """The live summaries, all or those of one case."""
         return self._portal.call(self._inner.summaries(case_id=case_id))
 
-    def forget(self, record_id: UUID | str, *, dry_run: bool = False, reopen_previous: bool = False) -> ForgetReport:
+    def forget(
+        self, record_id: UUID | str, *, dry_run: bool = False, plan: Plan | None = None, reopen_previous: bool = False
+    ) -> ForgetReport:
         """Forget one record with all that derives from it.
 
         Of a preference this is the whole chain of versions; with reopen_previous only the current version goes and the
-        value before it becomes current again. Raises NotFound (only with reopen_previous), InvalidScope.
+        value before it becomes current again. plan: the report of a dry run, or its plan hash.
+        Raises NotFound (only with reopen_previous), InvalidScope, PlanChanged.
         """
-        return self._portal.call(self._inner.forget(record_id, dry_run=dry_run, reopen_previous=reopen_previous))
+        return self._portal.call(
+            self._inner.forget(record_id, dry_run=dry_run, plan=plan, reopen_previous=reopen_previous)
+        )
 
-    def forget_all(self, *, dry_run: bool = False) -> ForgetReport:
-        """Forget this subject. Afterwards this handle reads nothing and writes nothing."""
-        return self._portal.call(self._inner.forget_all(dry_run=dry_run))
+    def forget_all(self, *, dry_run: bool = False, plan: Plan | None = None) -> ForgetReport:
+        """Forget this subject. Afterwards this handle reads nothing and writes nothing.
+
+        plan: the report of a dry run, or its plan hash: if it does not hold any more, PlanChanged is raised.
+        """
+        return self._portal.call(self._inner.forget_all(dry_run=dry_run, plan=plan))
+
+    def forget_where(
+        self,
+        *,
+        kind: RecordKind | str | None = None,
+        definition: str | None = None,
+        case_id: str | None = None,
+        session_id: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        record_ids: Collection[UUID | str] | None = None,
+        dry_run: bool = False,
+        plan: Plan | None = None,
+    ) -> ForgetReport:
+        """Forget all records that meet every condition given. See `olvido.operations.forget_where`."""
+        return self._portal.call(
+            self._inner.forget_where(
+                kind=kind,
+                definition=definition,
+                case_id=case_id,
+                session_id=session_id,
+                since=since,
+                until=until,
+                record_ids=record_ids,
+                dry_run=dry_run,
+                plan=plan,
+            )
+        )
+
+    def propose_forget(self, query: str) -> Proposal:
+        """The records that a request such as "forget my address" may mean. See `olvido.operations.propose_forget`."""
+        return self._portal.call(self._inner.propose_forget(query))
+
+    def forget_proposed(self, token: str, *, record_ids: Collection[UUID | str]) -> ForgetReport:
+        """Forget what was chosen from a proposal. See `olvido.operations.propose_forget`."""
+        return self._portal.call(self._inner.forget_proposed(token, record_ids=record_ids))
 
     def export(self) -> Export:
         """Everything that is live of this person, at one instant: `export.document` is it in plain JSON types.
@@ -472,6 +522,89 @@ class Memory:
     ) -> ForgetReport:
         """Close a company and forget everyone in it. See `olvido.operations.forget_tenant`."""
         return self._portal.call(self._inner.forget_tenant(tenant, dry_run=dry_run, progress=progress))
+
+    def place_hold(
+        self, tenant: str, *, subject: str, basis: str, review_at: datetime, record_id: UUID | str | None = None
+    ) -> Hold:
+        """Keep by law what is stored of a person, or one record, when it is forgotten. See `olvido.operations.holds`.
+
+        What is kept is out of every read, and each report names it with the basis and the review date.
+        """
+        return self._portal.call(
+            self._inner.place_hold(tenant, subject=subject, basis=basis, review_at=review_at, record_id=record_id)
+        )
+
+    def holds(self, tenant: str) -> tuple[Hold, ...]:
+        """The legal holds of a company, those to be reviewed first. Raises UnsafeDatabase without a worker's login."""
+        return self._portal.call(self._inner.holds(tenant))
+
+    def hold(self, tenant: str, hold_id: UUID | str) -> Hold:
+        """One legal hold. Raises NotFound, UnsafeDatabase without a worker's login."""
+        return self._portal.call(self._inner.hold(tenant, hold_id))
+
+    def hold_content(self, tenant: str, hold_id: UUID | str) -> HeldContent:
+        """What a legal hold keeps, for those who must see it; the audit log says that somebody looked.
+
+        Raises NotFound, UnsafeDatabase without a worker's login.
+        """
+        return self._portal.call(self._inner.hold_content(tenant, hold_id))
+
+    def release_hold(self, tenant: str, hold_id: UUID | str) -> HoldReleased:
+        """End a legal hold and delete what it kept. See `olvido.operations.holds`."""
+        return self._portal.call(self._inner.release_hold(tenant, hold_id))
+
+    def receipt(self, tenant: str, erasure_id: UUID | str) -> str:
+        """A signed receipt of how far a request to forget is now. See `olvido.operations.receipts`.
+
+        Verify it with `olvido.verify_receipt`, or `olvido receipt verify`, anywhere and offline.
+        """
+        return self._portal.call(self._inner.receipt(tenant, erasure_id))
+
+    def seal_audit(
+        self,
+        *,
+        tenant: str | None = None,
+        only_due: bool = False,
+        limit: int | None = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> SealReport:
+        """Chain the rows of the audit, so that none is changed unnoticed. See `olvido.operations.seal_audit`."""
+        return self._portal.call(
+            self._inner.seal_audit(tenant=tenant, only_due=only_due, limit=limit, progress=progress)
+        )
+
+    def verify_audit(self, tenant: str | None = None, *, progress: Callable[[int], None] | None = None) -> AuditReport:
+        """Look whether the sealed audit is what was sealed. See `olvido.operations.verify_audit`."""
+        return self._portal.call(self._inner.verify_audit(tenant, progress=progress))
+
+    def accept_audit(self, tenant: str) -> Anchor:
+        """Take the audit of a company as it is after a restore. See `olvido.operations.verify_audit`."""
+        return self._portal.call(self._inner.accept_audit(tenant))
+
+    def confirm_copy(self, tenant: str, erasure_id: UUID | str, copy: str, *, evidence: str) -> Step:
+        """Settle a copy outside of a request to forget by the word of its holder. See `olvido.operations.copies`.
+
+        evidence: where it is written down, such as "ticket 42". Raises NotFound, InvalidValue, UnsafeDatabase without a
+        worker's login.
+        """
+        return self._portal.call(self._inner.confirm_copy(tenant, erasure_id, copy, evidence=evidence))
+
+    def erase_pending(
+        self, *, limit: int | None = None, longest_lock: float = 60.0, progress: Callable[[int], None] | None = None
+    ) -> EraseReport:
+        """Follow up requests to forget in files, log and copies outside, as a worker does, until nothing is due.
+
+        See `olvido.operations.erase`.
+        """
+        return self._portal.call(self._inner.erase_pending(limit=limit, longest_lock=longest_lock, progress=progress))
+
+    def erasure(self, tenant: str, erasure_id: UUID | str) -> ErasureReport:
+        """How far one request to forget is with every copy. See `olvido.operations.erasures`."""
+        return self._portal.call(self._inner.erasure(tenant, erasure_id))
+
+    def erasures(self, tenant: str, *, limit: int = 100, cursor: str | None = None) -> Page[ErasureReport]:
+        """The requests to forget of a company, the newest first. See `olvido.operations.erasures`."""
+        return self._portal.call(self._inner.erasures(tenant, limit=limit, cursor=cursor))
 
     def close(self) -> None:
         """Close connections, and stop the embedded server if this was its last handle. Closing twice is harmless."""

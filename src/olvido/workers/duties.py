@@ -24,6 +24,8 @@ class DutyName(StrEnum):
 
     PURGE = "purge"
     EMBED = "embed"
+    ERASE = "erase"
+    SEAL = "seal"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -126,8 +128,61 @@ class Embed:
         return Did(counts=counts, more=more, incomplete=self._failed)
 
 
+class Erase:
+    """Follow up requests to forget: files, log, and copies outside."""
+
+    name: str = DutyName.ERASE
+    time_limit = 3_600.0
+
+    def __init__(self, memory: Memory, *, limit: int = 100) -> None:
+        """limit: steps of one piece; those that share a rewrite of files count one by one."""
+        self._memory = memory
+        self._limit = limit
+
+    async def run_once(self) -> Did:
+        """Work on a piece of what is due. What is in the way is said in each request, and tried again later."""
+        report = await self._memory.erase_pending(limit=self._limit)
+        incomplete = report.hindered > 0 or report.attention > 0
+        if not report.worked:
+            return Did(incomplete=incomplete)
+        counts = {
+            "steps": report.worked,
+            "settled": sum(report.settled.values()),
+            "hindered": report.hindered,
+            "waiting": sum(report.waiting.values()),
+            "attention": report.attention,
+        }
+        return Did(counts=counts, more=report.limit_reached, incomplete=incomplete)
+
+
+class Seal:
+    """Chain what the audit says."""
+
+    name: str = DutyName.SEAL
+    time_limit = 300.0
+
+    def __init__(self, memory: Memory, *, limit: int = 5_000) -> None:
+        """limit: rows of one piece, and companies that it looks at."""
+        self._memory = memory
+        self._limit = limit
+
+    async def run_once(self) -> Did:
+        """Seal a piece of what is due. What could not be anchored is tried again when its company is due again."""
+        report = await self._memory.seal_audit(only_due=True, limit=self._limit)
+        incomplete = report.not_anchored > 0
+        if not report.rows:
+            return Did(more=report.limit_reached, incomplete=incomplete)
+        counts = {"seals": report.seals, "rows": report.rows, "companies": report.companies}
+        return Did(counts=counts, more=report.limit_reached, incomplete=incomplete)
+
+
 def duties(memory: Memory, names: Iterable[DutyName], *, recheck: bool = False) -> list[Duty]:
     """The duties of these names, each once, in the order in which they are declared. recheck: as `Embed` takes it."""
-    made: dict[DutyName, Duty] = {DutyName.PURGE: Purge(memory), DutyName.EMBED: Embed(memory, recheck=recheck)}
+    made: dict[DutyName, Duty] = {
+        DutyName.PURGE: Purge(memory),
+        DutyName.EMBED: Embed(memory, recheck=recheck),
+        DutyName.ERASE: Erase(memory),
+        DutyName.SEAL: Seal(memory),
+    }
     wanted = set(names)
     return [duty for name, duty in made.items() if name in wanted]

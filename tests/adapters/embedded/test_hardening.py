@@ -61,7 +61,7 @@ def test_the_server_does_not_listen_on_the_network(server: EmbeddedServer) -> No
 
 
 def test_roles_hold_no_power(server: EmbeddedServer) -> None:
-    """No role but postgres is privileged, and only application and worker can log in."""
+    """No role but postgres is privileged, and nobody logs in as the owner of the relations."""
     rows = query(
         server.urls.superuser,
         """SELECT rolname::text, rolcanlogin, rolsuper OR rolbypassrls OR rolcreaterole OR rolcreatedb OR rolreplication
@@ -69,7 +69,7 @@ def test_roles_hold_no_power(server: EmbeddedServer) -> None:
     )
     assert rows == [
         ("olvido_app", True, False),
-        ("olvido_eraser", False, False),
+        ("olvido_eraser", True, False),
         ("olvido_owner", False, False),
         ("olvido_worker", True, False),
         ("postgres", True, True),
@@ -79,17 +79,31 @@ def test_roles_hold_no_power(server: EmbeddedServer) -> None:
 
 @pytest.mark.parametrize("database", ["postgres", "template1"])
 def test_runtime_roles_enter_no_other_database(server: EmbeddedServer, database: str) -> None:
-    """Application and worker connect to `olvido` alone."""
-    for url in (server.urls.app, server.urls.worker):
+    """Application, worker and eraser connect to `olvido` alone."""
+    for url in (server.urls.app, server.urls.worker, server.urls.eraser):
         with pytest.raises(psycopg.OperationalError, match="permission denied"):
             psycopg.connect(url.replace("/olvido?", f"/{database}?"))
 
 
 def test_runtime_roles_create_nothing(server: EmbeddedServer) -> None:
     """Neither a temporary table nor one in the public schema."""
-    for statement in ("CREATE TEMP TABLE t (x int)", "CREATE TABLE public.t (x int)"):
-        with pytest.raises(psycopg.errors.InsufficientPrivilege):
-            query(server.urls.app, statement)
+    for url in (server.urls.app, server.urls.worker, server.urls.eraser):
+        for statement in ("CREATE TEMP TABLE t (x int)", "CREATE TABLE public.t (x int)"):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                query(url, statement)
+
+
+def test_a_directory_of_an_earlier_release_gets_a_login_for_the_eraser(own_home: Path) -> None:
+    """There the role had no login, and no file with a password; the other passwords stay as they are."""
+    with start(own_home) as server:
+        before = server.urls
+        query(server.urls.superuser, "ALTER ROLE olvido_eraser NOLOGIN PASSWORD NULL")
+        query(server.urls.superuser, "REVOKE CONNECT ON DATABASE olvido FROM olvido_eraser")
+    (own_home / "secrets" / "olvido_eraser").unlink()
+    with start(own_home) as server:
+        assert query(server.urls.eraser, "SELECT session_user::text") == [("olvido_eraser",)]
+        assert (server.urls.app, server.urls.worker) == (before.app, before.worker)
+        assert server.urls.eraser != before.eraser
 
 
 def test_files_are_closed_to_other_users(server: EmbeddedServer) -> None:
@@ -102,6 +116,7 @@ def test_files_are_closed_to_other_users(server: EmbeddedServer) -> None:
         "postgres": 0o600,
         "olvido_app": 0o600,
         "olvido_worker": 0o600,
+        "olvido_eraser": 0o600,
     }
     assert stat.S_ISSOCK((home / "run" / ".s.PGSQL.5432").lstat().st_mode)
 
@@ -174,7 +189,7 @@ def test_passwords_stay_out_of_sight(home: Path, caplog: pytest.LogCaptureFixtur
     with start(home) as server:
         passwords = [
             unquote(urlsplit(url).password or "")
-            for url in (server.urls.superuser, server.urls.app, server.urls.worker)
+            for url in (server.urls.superuser, server.urls.app, server.urls.worker, server.urls.eraser)
         ]
         pid = server_pid(home)
         assert pid is not None

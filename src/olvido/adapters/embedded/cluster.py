@@ -25,7 +25,7 @@ from olvido.adapters.embedded.layout import Layout, replace, write_once
 from olvido.errors import DataDirectoryError
 
 SUPERUSER: Final = "postgres"
-ROLES: Final = (SUPERUSER, "olvido_app", "olvido_worker")
+ROLES: Final = (SUPERUSER, "olvido_app", "olvido_worker", "olvido_eraser")
 DATABASE: Final = "olvido"
 _PASSWORD_BYTES: Final = 32
 _PASSWORD: Final = re.compile(r"[A-Za-z0-9_-]{32,128}")

@@ -5,7 +5,7 @@
 CREATE ROLE olvido_owner NOLOGIN NOSUPERUSER NOBYPASSRLS NOCREATEROLE NOCREATEDB NOREPLICATION;
 
 -- Rewrites storage after a forget.
-CREATE ROLE olvido_eraser NOLOGIN NOSUPERUSER NOBYPASSRLS NOCREATEROLE NOCREATEDB NOREPLICATION;
+CREATE ROLE olvido_eraser LOGIN NOSUPERUSER NOBYPASSRLS NOCREATEROLE NOCREATEDB NOREPLICATION;
 
 -- Serves requests.
 CREATE ROLE olvido_app LOGIN NOSUPERUSER NOBYPASSRLS NOCREATEROLE NOCREATEDB NOREPLICATION;
@@ -18,5 +18,5 @@ CREATE DATABASE olvido OWNER olvido_owner;
 -- No connection that was not granted, and no temporary tables, which row security does not see.
 REVOKE ALL ON DATABASE olvido, postgres, template1 FROM PUBLIC;
 
-GRANT CONNECT ON DATABASE olvido TO olvido_app, olvido_worker;
+GRANT CONNECT ON DATABASE olvido TO olvido_app, olvido_worker, olvido_eraser;
 

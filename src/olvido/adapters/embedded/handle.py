@@ -34,11 +34,13 @@ class ServerUrls:
     superuser: role `postgres`, for migrations only.
     app: role `olvido_app`, for requests.
     worker: role `olvido_worker`, for duties.
+    eraser: role `olvido_eraser`, which rewrites files after a forget and reads none of them.
     """
 
     superuser: str = field(repr=False)
     app: str = field(repr=False)
     worker: str = field(repr=False)
+    eraser: str = field(repr=False)
 
 
 class EmbeddedServer:
@@ -127,11 +129,11 @@ def _stop_if_unused(layout: Layout) -> None:
 
 
 def _urls(passwords: Mapping[str, str], sockets: Path) -> ServerUrls:
-    superuser, app, worker = (
+    superuser, app, worker, eraser = (
         f"postgresql://{role}:{passwords[role]}@/{cluster.DATABASE}?host={quote(str(sockets), safe='')}"
         for role in cluster.ROLES
     )
-    return ServerUrls(superuser=superuser, app=app, worker=worker)
+    return ServerUrls(superuser=superuser, app=app, worker=worker, eraser=eraser)
 
 
 _open_handles: Final[dict[EmbeddedServer, int]] = {}

@@ -7,3 +7,8 @@ ALTER ROLE olvido_app PASSWORD '${olvido_app}';
 
 ALTER ROLE olvido_worker PASSWORD '${olvido_worker}';
 
+-- A directory of an earlier release has this role without a login.
+ALTER ROLE olvido_eraser LOGIN PASSWORD '${olvido_eraser}';
+
+GRANT CONNECT ON DATABASE olvido TO olvido_eraser;
+

@@ -29,3 +29,38 @@ BEGIN
     -- Temporary tables would be a place outside the data map.
     EXECUTE format('REVOKE TEMPORARY ON DATABASE %I FROM PUBLIC', current_database());
 END $$;
+-- What the eraser needs beside the rights on relations, in order to see who still holds removed rows and to have the
+-- write-ahead log turned over. A managed server may not let this login grant it: what cannot be done then is said in
+-- the erasures that it holds up.
+DO $$
+BEGIN
+    IF NOT pg_catalog.pg_has_role('olvido_eraser', 'pg_read_all_stats', 'USAGE') THEN
+        GRANT pg_read_all_stats TO olvido_eraser;
+    END IF;
+EXCEPTION WHEN insufficient_privilege OR unique_violation THEN
+    NULL;
+END $$;
+DO $$
+BEGIN
+    IF NOT pg_catalog.pg_has_role('olvido_eraser', 'pg_checkpoint', 'USAGE') THEN
+        GRANT pg_checkpoint TO olvido_eraser;
+    END IF;
+EXCEPTION WHEN insufficient_privilege OR unique_violation THEN
+    NULL;
+END $$;
+DO $$
+BEGIN
+    IF NOT pg_catalog.has_function_privilege('olvido_eraser', 'pg_switch_wal()', 'EXECUTE') THEN
+        GRANT EXECUTE ON FUNCTION pg_catalog.pg_switch_wal() TO olvido_eraser;
+    END IF;
+EXCEPTION WHEN insufficient_privilege THEN
+    NULL;
+END $$;
+DO $$
+BEGIN
+    IF NOT pg_catalog.has_function_privilege('olvido_eraser', 'pg_ls_waldir()', 'EXECUTE') THEN
+        GRANT EXECUTE ON FUNCTION pg_catalog.pg_ls_waldir() TO olvido_eraser;
+    END IF;
+EXCEPTION WHEN insufficient_privilege THEN
+    NULL;
+END $$;

@@ -43,3 +43,10 @@ SELECT max(a.at) AS at FROM olvido.audit_log a
          AND a.at <= coalesce((SELECT s.created_at FROM olvido.subjects s
                                 WHERE s.tenant_id = %(tenant)s AND s.subject_key = %(life)s), a.at))
         OR (a.kind <> 'subject' AND a.subject_key = %(life)s))
+
+-- name: write_forgotten
+-- One row for each record that was forgotten together with others, without content; the first has the counts of all.
+INSERT INTO olvido.audit_log (tenant_id, audit_id, subject_key, action, kind, record_id, counts, policy_version, at)
+SELECT %(tenant)s, audit_id, %(subject)s, 'forget', 'record', record_id,
+       CASE WHEN position = 1 THEN %(counts)s ELSE '{}'::jsonb END, %(policy_version)s, %(now)s
+  FROM unnest(%(audit_ids)s::uuid[], %(record_ids)s::uuid[]) WITH ORDINALITY AS r (audit_id, record_id, position)

@@ -119,3 +119,9 @@ SELECT entry, embedder, count(*)::integer AS records
          WHERE e.tenant_id = %(tenant)s AND e.subject_key = %(subject)s
            AND (e.expires_at IS NULL OR e.expires_at > %(now)s)) AS records
  GROUP BY entry, embedder
+
+-- name: erasures_waiting
+-- Steps of requests to forget that somebody should look at, and those that no worker came to in time; for a worker only.
+SELECT count(*) FILTER (WHERE status = 'needs_attention')::integer AS attention,
+       count(*) FILTER (WHERE due_at < clock_timestamp() - %(grace)s::interval)::integer AS late
+  FROM olvido.erasure_steps WHERE settled_at IS NULL

@@ -1,5 +1,5 @@
 -- name: record
--- Store an episode with its index entry, audit row and when the life is due, all at once; no row if its event is stored.
+-- Store an episode with its index entry, audit row and when the life is due, all at once; no row if its event is there.
 WITH stored AS (
     INSERT INTO olvido.episodes (
         tenant_id, subject_key, record_id, definition, event_id, case_id, status, fields, language, purpose,
@@ -34,7 +34,7 @@ WITH stored AS (
     SELECT tenant_id, %(audit_id)s, subject_key, 'recorded', 'episode', record_id, '{}', policy_version, recorded_at
       FROM stored
 )
-SELECT * FROM stored
+SELECT record_id FROM stored
 
 -- name: record_many
 -- The same for many episodes: `records` is a JSON array of objects; `words` and `embeddings` have one of it for each.
@@ -85,7 +85,7 @@ WITH given AS MATERIALIZED (
     SELECT tenant_id, audit_id, subject_key, 'recorded', 'episode', record_id, '{}', policy_version, recorded_at
       FROM stored JOIN (SELECT record_id, audit_id FROM given) AS g USING (record_id)
 )
-SELECT * FROM stored
+SELECT record_id FROM stored
 
 -- name: by_event
 -- The stored episode of one event, live or expired, locked until the transaction ends.

@@ -53,7 +53,9 @@ SELECT ((SELECT count(*) FROM olvido.lives WHERE indexed_by IS NULL)
       + (SELECT count(*) FROM olvido.lives WHERE indexed_by > %(indexed_by)s))::integer AS lives
 
 -- name: doubt
--- Forget of some lives what their entries are made by, so that a worker looks: for a database restored without them.
+-- Forget of some lives what their entries are made by, so that a worker looks: for a database restored without them. A life
+-- that is locked is with another worker, who looks at it anyway or doubts it as well.
 UPDATE olvido.lives l SET indexed_by = NULL, repair_after = '-infinity'
-  FROM (SELECT tenant_id, subject_key FROM olvido.lives WHERE indexed_by IS NOT NULL LIMIT %(batch)s) AS noted
+  FROM (SELECT tenant_id, subject_key FROM olvido.lives WHERE indexed_by IS NOT NULL
+         LIMIT %(batch)s FOR UPDATE SKIP LOCKED) AS noted
  WHERE l.tenant_id = noted.tenant_id AND l.subject_key = noted.subject_key AND l.indexed_by IS NOT NULL

@@ -197,6 +197,19 @@ DELETE FROM olvido.preference_versions v
  WHERE v.tenant_id = %(tenant)s AND v.subject_key = %(subject)s
    AND v.record_id = old.record_id AND v.version = old.version
 
+-- name: expired_versions
+-- The same versions, locked, for whoever has to look at them before.
+SELECT record_id, version FROM olvido.preference_versions
+ WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND retain_until <= %(now)s
+ LIMIT %(batch)s FOR UPDATE SKIP LOCKED
+
+-- name: drop_versions
+-- Delete single versions, by record and number.
+DELETE FROM olvido.preference_versions v
+ USING unnest(%(record_ids)s::uuid[], %(versions)s::integer[]) AS old (record_id, version)
+ WHERE v.tenant_id = %(tenant)s AND v.subject_key = %(subject)s
+   AND v.record_id = old.record_id AND v.version = old.version
+
 -- name: head_by_record
 -- The live head of one chain, locked until the transaction ends.
 SELECT * FROM olvido.preferences

@@ -50,7 +50,8 @@ SELECT array_agg(e.record_id) AS record_id,
            CASE WHEN %(asked)s > 0 THEN (-(e.words <#> %(words_0)s))::bigint END
          + CASE WHEN %(asked)s > 5 THEN (-(e.words <#> %(words_1)s))::bigint << 20 ELSE 0 END
          + CASE WHEN %(asked)s > 10 THEN (-(e.words <#> %(words_2)s))::bigint << 40 ELSE 0 END, -1)) AS hits,
-       array_agg(coalesce((-(e.embedding <#> a.direction) - a.shift) * a.scale, 'NaN')) AS sem,
+       array_agg(coalesce(
+           (-(e.embedding <#> (SELECT direction FROM asked)) - (SELECT shift FROM asked)) * (SELECT scale FROM asked), 'NaN')) AS sem,
        array_agg((e.kind = 'preference')::integer
                + CASE WHEN e.embedding IS NULL OR e.words IS NULL THEN 2 ELSE 0 END
                + CASE WHEN e.identifiers <> '' AND e.identifiers LIKE ANY(%(fragments)s::text[]) THEN 4 ELSE 0 END
@@ -58,34 +59,42 @@ SELECT array_agg(e.record_id) AS record_id,
                + CASE WHEN e.speaker = ANY(%(names)s::text[]) THEN 16 ELSE 0 END
                + CASE e.origin_class WHEN 'declared' THEN 96 WHEN 'observed' THEN 64 ELSE 32 END
                + coalesce(array_position(%(definitions)s::text[], e.definition), 0) * 128) AS flags
-  FROM eligible e LEFT JOIN asked a ON true
+  FROM eligible e
 
--- name: episodes
--- The episodes that ranking chose, as they are stored.
-SELECT * FROM olvido.episodes
- WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND record_id = ANY(%(record_ids)s::uuid[])
-   AND (expires_at IS NULL OR expires_at > %(now)s) AND purpose = %(purpose)s
-
--- name: preferences
--- The current preferences, always all of them: they are offered, not searched for.
-SELECT * FROM olvido.preferences
+-- name: shown
+-- The current preferences, always all of them, and the episodes that ranking chose, as they are stored; `key` tells them
+-- apart. Each episode is looked up by its key: for `record_id = ANY` the planner, without statistics, reads them all.
+SELECT record_id, purpose, origin_class, origin_source, origin_ref, origin_actor, origin_at, recorded_at, expires_at,
+       policy_version, key, value, version, said_at, created_at, NULL AS definition, NULL AS event_id, NULL AS case_id,
+       NULL AS status, NULL::jsonb AS fields, NULL AS language, NULL::boolean AS untrusted,
+       NULL::timestamptz AS occurred_at
+  FROM olvido.preferences
  WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s
-   AND (expires_at IS NULL OR expires_at > %(now)s) AND purpose = %(purpose)s
- ORDER BY key
+   AND (expires_at IS NULL OR expires_at > %(now)s) AND purpose = %(purpose)s AND %(offered)s::boolean
+UNION ALL
+SELECT e.record_id, e.purpose, e.origin_class, e.origin_source, e.origin_ref, e.origin_actor, e.origin_at, e.recorded_at,
+       e.expires_at, e.policy_version, NULL, NULL, NULL, NULL, NULL, e.definition, e.event_id, e.case_id,
+       e.status, e.fields, e.language, e.untrusted, e.occurred_at
+  FROM unnest(%(record_ids)s::uuid[]) AS chosen (record_id) CROSS JOIN LATERAL (
+    SELECT * FROM olvido.episodes
+     WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND record_id = chosen.record_id
+       AND (expires_at IS NULL OR expires_at > %(now)s) AND purpose = %(purpose)s
+    OFFSET 0) AS e
 
 -- name: mentioning
--- The newest episodes that have one of some words; the caller looks closer.
-SELECT * FROM olvido.episodes
- WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s
-   AND record_id IN (
-    SELECT e.record_id FROM olvido.index_entries e
-     WHERE e.tenant_id = %(tenant)s AND e.subject_key = %(subject)s
-       AND (e.expires_at IS NULL OR e.expires_at > %(now)s)
-       AND e.purpose = %(purpose)s AND e.kind = 'episode'
-       AND e.lexer = %(lexer)s AND e.words <#> %(words)s < 0
-     ORDER BY e.occurred_at DESC, e.record_id LIMIT %(size)s)
-   AND (expires_at IS NULL OR expires_at > %(now)s) AND purpose = %(purpose)s
- ORDER BY occurred_at DESC, record_id
+-- The newest episodes that have one of some words; the caller looks closer. Each is looked up by its key, as in `shown`.
+SELECT e.*
+  FROM (SELECT i.record_id FROM olvido.index_entries i
+         WHERE i.tenant_id = %(tenant)s AND i.subject_key = %(subject)s
+           AND (i.expires_at IS NULL OR i.expires_at > %(now)s)
+           AND i.purpose = %(purpose)s AND i.kind = 'episode'
+           AND i.lexer = %(lexer)s AND i.words <#> %(words)s < 0
+         ORDER BY i.occurred_at DESC, i.record_id LIMIT %(size)s) AS found CROSS JOIN LATERAL (
+    SELECT * FROM olvido.episodes
+     WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND record_id = found.record_id
+       AND (expires_at IS NULL OR expires_at > %(now)s) AND purpose = %(purpose)s
+    OFFSET 0) AS e
+ ORDER BY e.occurred_at DESC, e.record_id
 
 -- name: summaries
 -- The live summaries of some cases.
@@ -98,10 +107,10 @@ SELECT s.* FROM olvido.summaries s
 -- The episodes that some summaries refer to and that are kept for this purpose, oldest first.
 SELECT r.summary_id, r.episode_id, e.event_id, e.status, e.occurred_at, e.origin_class, e.origin_source,
        e.origin_ref, e.origin_actor, e.origin_at
-  FROM olvido.summary_sources r
-  JOIN olvido.episodes e
-    ON e.tenant_id = r.tenant_id AND e.subject_key = r.subject_key AND e.record_id = r.episode_id
+  FROM olvido.summary_sources r CROSS JOIN LATERAL (
+    SELECT * FROM olvido.episodes
+     WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND record_id = r.episode_id
+       AND (expires_at IS NULL OR expires_at > %(now)s) AND purpose = %(purpose)s
+    OFFSET 0) AS e
  WHERE r.tenant_id = %(tenant)s AND r.subject_key = %(subject)s AND r.summary_id = ANY(%(record_ids)s::uuid[])
-   AND e.tenant_id = %(tenant)s AND e.subject_key = %(subject)s
-   AND (e.expires_at IS NULL OR e.expires_at > %(now)s) AND e.purpose = %(purpose)s
  ORDER BY e.occurred_at, e.record_id

@@ -1,64 +1,64 @@
 -- name: locate
--- Which relation holds a record, live or expired.
-SELECT 'preferences' AS relation FROM olvido.preferences
- WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND record_id = %(record_id)s
+-- Which relation holds each of some records, live or expired.
+SELECT record_id, 'preferences' AS relation FROM olvido.preferences
+ WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND record_id = ANY(%(record_ids)s)
 UNION ALL
-SELECT 'episodes' FROM olvido.episodes
- WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND record_id = %(record_id)s
+SELECT record_id, 'episodes' FROM olvido.episodes
+ WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND record_id = ANY(%(record_ids)s)
 UNION ALL
-SELECT 'summaries' FROM olvido.summaries
- WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND record_id = %(record_id)s
+SELECT record_id, 'summaries' FROM olvido.summaries
+ WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND record_id = ANY(%(record_ids)s)
 UNION ALL
-SELECT 'sessions' FROM olvido.sessions
- WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND record_id = %(record_id)s
+SELECT record_id, 'sessions' FROM olvido.sessions
+ WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND record_id = ANY(%(record_ids)s)
 UNION ALL
-SELECT 'session_facts' FROM olvido.session_facts
- WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND record_id = %(record_id)s
+SELECT record_id, 'session_facts' FROM olvido.session_facts
+ WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND record_id = ANY(%(record_ids)s)
 
--- name: count_record
--- Rows that hold or derive from one record, in each relation.
+-- name: count_records
+-- Rows that hold or derive from some records, in each relation.
 SELECT 'preferences' AS relation, count(*) AS rows FROM olvido.preferences
- WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND record_id = %(record_id)s
+ WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND record_id = ANY(%(record_ids)s)
 UNION ALL
 SELECT 'preference_versions', count(*) FROM olvido.preference_versions
- WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND record_id = %(record_id)s
+ WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND record_id = ANY(%(record_ids)s)
 UNION ALL
 SELECT 'episodes', count(*) FROM olvido.episodes
- WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND record_id = %(record_id)s
+ WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND record_id = ANY(%(record_ids)s)
 UNION ALL
 SELECT 'index_entries', count(*) FROM olvido.index_entries
- WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND record_id = %(record_id)s
+ WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND record_id = ANY(%(record_ids)s)
 UNION ALL
 SELECT 'summaries', count(*) FROM olvido.summaries s
  WHERE s.tenant_id = %(tenant)s AND s.subject_key = %(subject)s
-   AND (s.record_id = %(record_id)s
-        -- a summary of nothing but this episode goes with it
-        OR %(record_id)s = ALL (SELECT r.episode_id FROM olvido.summary_sources r
-                                 WHERE r.tenant_id = %(tenant)s AND r.subject_key = %(subject)s
-                                   AND r.summary_id = s.record_id))
+   AND (s.record_id = ANY(%(record_ids)s)
+        -- a summary of nothing but these episodes goes with them
+        OR NOT EXISTS (SELECT FROM olvido.summary_sources r
+                        WHERE r.tenant_id = %(tenant)s AND r.subject_key = %(subject)s
+                          AND r.summary_id = s.record_id AND r.episode_id <> ALL(%(record_ids)s)))
 UNION ALL
 SELECT 'summary_sources', count(*) FROM olvido.summary_sources
  WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s
-   AND (summary_id = %(record_id)s OR episode_id = %(record_id)s)
+   AND (summary_id = ANY(%(record_ids)s) OR episode_id = ANY(%(record_ids)s))
 UNION ALL
 SELECT 'sessions', count(*) FROM olvido.sessions
- WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND record_id = %(record_id)s
+ WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND record_id = ANY(%(record_ids)s)
 UNION ALL
 SELECT 'session_items', count(*) FROM olvido.session_items i
   JOIN olvido.sessions s ON s.tenant_id = i.tenant_id AND s.subject_key = i.subject_key
    AND s.session_id = i.session_id
- WHERE i.tenant_id = %(tenant)s AND i.subject_key = %(subject)s AND s.record_id = %(record_id)s
+ WHERE i.tenant_id = %(tenant)s AND i.subject_key = %(subject)s AND s.record_id = ANY(%(record_ids)s)
 UNION ALL
 SELECT 'session_facts', count(*) FROM olvido.session_facts f
   JOIN olvido.sessions s ON s.tenant_id = f.tenant_id AND s.subject_key = f.subject_key
    AND s.session_id = f.session_id
  WHERE f.tenant_id = %(tenant)s AND f.subject_key = %(subject)s
-   AND (f.record_id = %(record_id)s OR s.record_id = %(record_id)s)
+   AND (f.record_id = ANY(%(record_ids)s) OR s.record_id = ANY(%(record_ids)s))
 UNION ALL
 SELECT 'messages', count(*) FROM olvido.messages m
   JOIN olvido.sessions s ON s.tenant_id = m.tenant_id AND s.subject_key = m.subject_key
    AND s.session_id = m.session_id
- WHERE m.tenant_id = %(tenant)s AND m.subject_key = %(subject)s AND s.record_id = %(record_id)s
+ WHERE m.tenant_id = %(tenant)s AND m.subject_key = %(subject)s AND s.record_id = ANY(%(record_ids)s)
 
 -- name: next_due
 -- The earliest instant at which something of this life expires; NULL if nothing ever does.
@@ -108,33 +108,42 @@ SELECT clock_timestamp() AS at FROM olvido.queue(%(subject)s::uuid::text, true)
 SELECT clock_timestamp() AS at FROM olvido.queue(%(tenant)s, true)
 
 -- name: hold_preferences
--- Hold one preference, live or expired, against whoever corrects it.
+-- Hold some preferences, live or expired, against whoever corrects them.
 SELECT record_id FROM olvido.preferences
- WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND record_id = %(record_id)s FOR UPDATE
+ WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND record_id = ANY(%(record_ids)s)
+ ORDER BY record_id FOR UPDATE
 
 -- name: hold_episodes
--- Hold one episode, live or expired.
+-- Hold some episodes, live or expired.
 SELECT record_id FROM olvido.episodes
- WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND record_id = %(record_id)s FOR UPDATE
+ WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND record_id = ANY(%(record_ids)s)
+ ORDER BY record_id FOR UPDATE
 
 -- name: hold_summaries
--- Hold one summary.
+-- Hold some summaries.
 SELECT record_id FROM olvido.summaries
- WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND record_id = %(record_id)s FOR UPDATE
+ WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND record_id = ANY(%(record_ids)s)
+ ORDER BY record_id FOR UPDATE
 
 -- name: hold_sessions
--- Hold one session, live or expired, against whoever appends to it.
+-- Hold some sessions, live or expired, against whoever appends to them.
 SELECT record_id FROM olvido.sessions
- WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND record_id = %(record_id)s FOR UPDATE
+ WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND record_id = ANY(%(record_ids)s)
+ ORDER BY record_id FOR UPDATE
 
 -- name: hold_session_facts
--- Hold one fact of a session, live or expired.
+-- Hold some facts of sessions, live or expired.
 SELECT record_id FROM olvido.session_facts
- WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND record_id = %(record_id)s FOR UPDATE
+ WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND record_id = ANY(%(record_ids)s)
+ ORDER BY record_id FOR UPDATE
 
 -- name: know_tenant
 -- Make sure that a company has a row, so that it can be closed before anything was written for it.
-INSERT INTO olvido.tenants (tenant_id, opened_at) VALUES (%(tenant)s, %(now)s) ON CONFLICT DO NOTHING
+WITH known AS (
+    INSERT INTO olvido.tenants (tenant_id, opened_at) VALUES (%(tenant)s, %(now)s) ON CONFLICT DO NOTHING
+    RETURNING tenant_id
+)
+INSERT INTO olvido.sealing (tenant_id, due_at) SELECT tenant_id, '-infinity' FROM known
 
 -- name: lives
 -- Whether somebody lives under an external id now.

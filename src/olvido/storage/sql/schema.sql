@@ -74,7 +74,10 @@ SELECT EXISTS (SELECT FROM reachable WHERE rolsuper) AS superuser,
        EXISTS (SELECT FROM pg_catalog.pg_roles
                 WHERE rolname = 'olvido_app' AND pg_has_role(session_user, oid, 'USAGE')) AS is_app,
        EXISTS (SELECT FROM pg_catalog.pg_roles
-                WHERE rolname = 'olvido_worker' AND pg_has_role(session_user, oid, 'USAGE')) AS is_worker
+                WHERE rolname = 'olvido_worker' AND pg_has_role(session_user, oid, 'USAGE')) AS is_worker,
+       EXISTS (SELECT FROM pg_catalog.pg_roles
+                WHERE rolname = 'olvido_eraser' AND pg_has_role(session_user, oid, 'USAGE')) AS is_eraser,
+       EXISTS (SELECT FROM reachable WHERE rolname IN ('olvido_app', 'olvido_worker')) AS reads_rows
 
 -- name: relations
 -- Every relation of the schema with its row security; leaves name their parent.

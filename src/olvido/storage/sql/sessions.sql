@@ -2,9 +2,9 @@
 -- Begin a session; no row if one by this id is stored already.
 INSERT INTO olvido.sessions (
     tenant_id, subject_key, session_id, record_id, goal, purpose, message_count, folded_to, opened_at, expires_at,
-    policy_version)
+    policy_version, revision)
 VALUES (%(tenant)s, %(subject)s, %(session_id)s, %(record_id)s, NULL, %(purpose)s, 0, 0, %(now)s, %(expires_at)s,
-        %(policy_version)s)
+        %(policy_version)s, 0)
 ON CONFLICT (tenant_id, subject_key, session_id) DO NOTHING
 RETURNING *
 
@@ -18,6 +18,16 @@ SELECT * FROM olvido.sessions
 -- One session, unless it is expired.
 SELECT * FROM olvido.sessions
  WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND session_id = %(session_id)s AND expires_at > %(now)s
+
+-- name: stand
+-- What one session is at, unless it is expired: a copy of its state is right while these are the same. Every write to
+-- its state counts the revision up; facts are also forgotten one by one, which lowers their number.
+SELECT s.record_id, s.revision,
+       (SELECT count(*)::integer FROM olvido.session_facts f
+         WHERE f.tenant_id = %(tenant)s AND f.subject_key = %(subject)s AND f.session_id = %(session_id)s) AS facts
+  FROM olvido.sessions s
+ WHERE s.tenant_id = %(tenant)s AND s.subject_key = %(subject)s AND s.session_id = %(session_id)s
+   AND s.expires_at > %(now)s
 
 -- name: items
 -- Decisions, constraints and pending items of one session, in their order.
@@ -38,6 +48,10 @@ SELECT count(*)::integer AS facts FROM olvido.session_facts
 
 -- name: put_fact
 -- Store one fact after the others of its session, whose row is locked.
+WITH counted AS (
+    UPDATE olvido.sessions SET revision = revision + 1
+     WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND session_id = %(session_id)s
+)
 INSERT INTO olvido.session_facts (
     tenant_id, subject_key, session_id, position, record_id, content, messages,
     origin_class, origin_source, origin_ref, origin_actor, origin_at, recorded_at)
@@ -50,11 +64,15 @@ RETURNING *
 
 -- name: set_goal
 -- Replace the goal.
-UPDATE olvido.sessions SET goal = %(goal)s
+UPDATE olvido.sessions SET goal = %(goal)s, revision = revision + 1
  WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND session_id = %(session_id)s
 
 -- name: clear_items
 -- Take out the items of one kind, before others replace them.
+WITH counted AS (
+    UPDATE olvido.sessions SET revision = revision + 1
+     WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND session_id = %(session_id)s
+)
 DELETE FROM olvido.session_items
  WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND session_id = %(session_id)s AND kind = %(kind)s
 
@@ -67,7 +85,8 @@ SELECT %(tenant)s, %(subject)s, %(session_id)s, %(kind)s, item.position - 1, ite
 -- name: append
 -- Append messages with the next numbers of the session, whose row is locked by taking them.
 WITH taken AS (
-    UPDATE olvido.sessions SET message_count = message_count + cardinality(%(contents)s::text[])
+    UPDATE olvido.sessions
+       SET message_count = message_count + cardinality(%(contents)s::text[]), revision = revision + 1
      WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND session_id = %(session_id)s
     RETURNING message_count - cardinality(%(contents)s::text[]) AS first
 )
@@ -109,7 +128,7 @@ SELECT * FROM olvido.messages
 
 -- name: fold
 -- Fold the messages before a sequence number: facts stand for them, and they stay readable.
-UPDATE olvido.sessions SET folded_to = %(until)s
+UPDATE olvido.sessions SET folded_to = %(until)s, revision = revision + 1
  WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND session_id = %(session_id)s
 
 -- name: messages
@@ -122,12 +141,12 @@ SELECT m.* FROM olvido.messages m
    AND m.sequence >= %(first)s
  ORDER BY m.sequence LIMIT %(size)s
 
--- name: of_fact
--- The record id of the session that one fact belongs to.
-SELECT s.record_id FROM olvido.session_facts f
+-- name: of_facts
+-- The record ids of the sessions that some facts belong to.
+SELECT DISTINCT s.record_id FROM olvido.session_facts f
   JOIN olvido.sessions s
     ON s.tenant_id = f.tenant_id AND s.subject_key = f.subject_key AND s.session_id = f.session_id
- WHERE f.tenant_id = %(tenant)s AND f.subject_key = %(subject)s AND f.record_id = %(record_id)s
+ WHERE f.tenant_id = %(tenant)s AND f.subject_key = %(subject)s AND f.record_id = ANY(%(record_ids)s)
    AND s.tenant_id = %(tenant)s AND s.subject_key = %(subject)s
 
 -- name: handed_over
@@ -138,7 +157,7 @@ SELECT record_id FROM olvido.episodes
 
 -- name: close
 -- Close a session: it stays readable until it expires.
-UPDATE olvido.sessions SET closed_at = %(now)s
+UPDATE olvido.sessions SET closed_at = %(now)s, revision = revision + 1
  WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND session_id = %(session_id)s AND closed_at IS NULL
 
 -- name: expired

@@ -15,6 +15,7 @@ from olvido.surfaces.cli.options import (
     DataDir,
     Definition,
     ExpiresAt,
+    LedgerDir,
     OccurredAt,
     OriginName,
     PolicyFile,
@@ -50,6 +51,7 @@ def remember(
     ref: Ref = None,
     data_dir: DataDir = None,
     database_url: DatabaseUrl = None,
+    ledger: LedgerDir = None,
     policy: PolicyFile = None,
     as_json: AsJson = False,
 ) -> None:
@@ -65,7 +67,7 @@ def remember(
             expires_at=KEEP if expires_at is None else expires_at,
         )
 
-    _show(run(where(database_url, data_dir, policy), work), as_json=as_json)
+    _show(run(where(database_url, data_dir, policy, ledger=ledger), work), as_json=as_json)
 
 
 @app.command(
@@ -92,6 +94,7 @@ def record(
     ref: Ref = None,
     data_dir: DataDir = None,
     database_url: DatabaseUrl = None,
+    ledger: LedgerDir = None,
     policy: PolicyFile = None,
     as_json: AsJson = False,
 ) -> None:
@@ -117,7 +120,7 @@ def record(
             expires_at=KEEP if expires_at is None else expires_at,
         )
 
-    _show(run(where(database_url, data_dir, policy), work), as_json=as_json)
+    _show(run(where(database_url, data_dir, policy, ledger=ledger), work), as_json=as_json)
 
 
 @app.command("list", epilog=example(f"olvido episode list {SCOPE} --case at1"))
@@ -131,6 +134,7 @@ def list_(
     cursor: Annotated[str | None, typer.Option(help="Where the page before ended.")] = None,
     data_dir: DataDir = None,
     database_url: DatabaseUrl = None,
+    ledger: LedgerDir = None,
     policy: PolicyFile = None,
     as_json: AsJson = False,
 ) -> None:
@@ -141,7 +145,7 @@ def list_(
             definition=definition, case_id=case_id, status=status, limit=limit, cursor=cursor
         )
 
-    page = run(where(database_url, data_dir, policy), work)
+    page = run(where(database_url, data_dir, policy, ledger=ledger), work)
 
     from olvido.surfaces import reports
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from olvido.surfaces.cli.options import AsJson, DatabaseUrl, DataDir, PolicyFile, Subject, Tenant
+from olvido.surfaces.cli.options import AsJson, DatabaseUrl, DataDir, LedgerDir, PolicyFile, Subject, Tenant
 from olvido.surfaces.cli.runtime import answer, run, where
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ def export(
     ] = None,
     data_dir: DataDir = None,
     database_url: DatabaseUrl = None,
+    ledger: LedgerDir = None,
     policy: PolicyFile = None,
     as_json: AsJson = False,
 ) -> None:
@@ -42,7 +43,7 @@ def export(
 
     if output is not None and output.exists():
         raise _taken(output)
-    found = run(where(database_url, data_dir, policy), work)
+    found = run(where(database_url, data_dir, policy, ledger=ledger), work)
 
     from olvido.surfaces.export_reports import exported
 

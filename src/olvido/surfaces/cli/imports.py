@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from olvido.surfaces.cli.options import AsJson, DatabaseUrl, DataDir, PolicyFile, WorkerUrl
+from olvido.surfaces.cli.options import AsJson, DatabaseUrl, DataDir, LedgerDir, PolicyFile, WorkerUrl
 from olvido.surfaces.cli.runtime import Where, answer, progress_bar, run, where
 
 if TYPE_CHECKING:
@@ -72,6 +72,7 @@ def import_(
     ] = None,
     data_dir: DataDir = None,
     database_url: DatabaseUrl = None,
+    ledger: LedgerDir = None,
     worker_url: WorkerUrl = None,
     policy: PolicyFile = None,
     as_json: AsJson = False,
@@ -99,7 +100,7 @@ def import_(
     The exit code is 5 if a record was refused because of what is stored or was forgotten here.
     """
     content = _content(file)
-    place = where(database_url, data_dir, policy, worker_url=worker_url)
+    place = where(database_url, data_dir, policy, worker_url=worker_url, ledger=ledger)
     if form is Format.EXPORT:
         _one_person(
             place,

@@ -14,16 +14,22 @@ import typer
 
 from olvido.errors import OlvidoError
 from olvido.surfaces.cli import (
+    audit,
     demo,
     diagnosis,
     episodes,
+    erasures,
     exports,
     forgetting,
+    holds,
     imports,
+    keys,
     maintenance,
     policies,
     preferences,
     reading,
+    receipts,
+    restore,
     worker,
 )
 from olvido.surfaces.cli.options import example
@@ -106,11 +112,34 @@ app.command(
     rich_help_panel=FORGET,
     epilog=example(
         f"olvido forget 019f0000-0000-7000-8000-000000000001 {SCOPE}",
+        f"olvido forget {SCOPE} --kind episode --case at1 --until 2026-06-01T00:00:00Z",
+        f"olvido forget {SCOPE} --query 'my address'",
         f"olvido forget {SCOPE} --all --dry-run",
         "olvido forget --tenant acme",
     ),
 )(forgetting.forget)
 app.command("purge", rich_help_panel=FORGET, epilog=example("olvido purge"))(forgetting.purge)
+app.add_typer(
+    erasures.app,
+    name="erasure",
+    rich_help_panel=FORGET,
+    help="What was forgotten, and how far it is with every copy.",
+    epilog=example("olvido erasure list --tenant acme"),
+)
+app.add_typer(
+    holds.app,
+    name="hold",
+    rich_help_panel=FORGET,
+    help="What must be kept by law although it is forgotten.",
+    epilog=example("olvido hold list --tenant acme"),
+)
+app.add_typer(
+    receipts.app,
+    name="receipt",
+    rich_help_panel=FORGET,
+    help="Signed statements of what was forgotten and how far.",
+    epilog=example("olvido receipt verify receipt.jws"),
+)
 app.command(
     "migrate",
     rich_help_panel=OPERATE,
@@ -120,6 +149,27 @@ app.command(
     "worker", rich_help_panel=OPERATE, epilog=example("olvido worker", "olvido worker --once --duty embed --json")
 )(worker.worker)
 app.command("doctor", rich_help_panel=OPERATE, epilog=example("olvido doctor --json"))(diagnosis.doctor)
+app.add_typer(
+    restore.app,
+    name="restore",
+    rich_help_panel=OPERATE,
+    help="A database that was put back, and what it has to forget again.",
+    epilog=example("olvido restore check"),
+)
+app.add_typer(
+    audit.app,
+    name="audit",
+    rich_help_panel=OPERATE,
+    help="The log of what was done, chained so that changes show.",
+    epilog=example("olvido audit verify"),
+)
+app.add_typer(
+    keys.app,
+    name="keys",
+    rich_help_panel=OPERATE,
+    help="The keys that sign receipts.",
+    epilog=example("olvido keys publish"),
+)
 app.add_typer(
     policies.app,
     name="policy",
@@ -134,7 +184,19 @@ def _unwrap(text: str) -> str:
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
 
 
-for _commands in (app, preferences.app, episodes.app, policies.app, policies.add_app):
+_GROUPS = (
+    preferences.app,
+    episodes.app,
+    policies.app,
+    policies.add_app,
+    receipts.app,
+    audit.app,
+    keys.app,
+    holds.app,
+    erasures.app,
+    restore.app,
+)
+for _commands in (app, *_GROUPS):
     for _command in _commands.registered_commands:
         _command.help = _unwrap((_command.callback.__doc__ if _command.callback else None) or "")
 
@@ -164,6 +226,9 @@ def _answer(error: BaseException, *, as_json: bool) -> int:
         # Whoever read our output has left; Python would complain once more when it closes standard output.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return UNEXPECTED
+    if isinstance(error, _ClickError) and hasattr(error, "message"):
+        # Where a word is not one of a list, typer passes on how pydantic begins its messages.
+        error.message = error.message.removeprefix("Value error, ")
     if isinstance(error, _ClickError) and not as_json and hasattr(error, "show"):
         error.show()
         return USAGE

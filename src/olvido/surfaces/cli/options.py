@@ -45,6 +45,16 @@ DatabaseUrl = Annotated[
         show_default=False,
     ),
 ]
+LedgerDir = Annotated[
+    Path | None,
+    typer.Option(
+        "--ledger",
+        help="Directory of the erasure ledger. Default: OLVIDO_LEDGER, or beside the data directory.",
+        rich_help_panel=WHERE,
+        show_default=False,
+        file_okay=False,
+    ),
+]
 WorkerUrl = Annotated[
     str | None,
     typer.Option(
@@ -52,6 +62,25 @@ WorkerUrl = Annotated[
         help="Login of a worker, if the other one is not. Default: OLVIDO_WORKER_URL.",
         rich_help_panel=WHERE,
         show_default=False,
+    ),
+]
+EraserUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--eraser-url",
+        help="Login of olvido_eraser, straight to the server. Default: OLVIDO_ERASER_URL.",
+        rich_help_panel=WHERE,
+        show_default=False,
+    ),
+]
+KeysDir = Annotated[
+    Path | None,
+    typer.Option(
+        "--keys",
+        help="Directory of the keys. Default: OLVIDO_KEYS; of an embedded database, .olvido-keys beside .olvido.",
+        rich_help_panel=WHERE,
+        show_default=False,
+        file_okay=False,
     ),
 ]
 PolicyFile = Annotated[
@@ -77,12 +106,18 @@ Source = Annotated[
 Ref = Annotated[str | None, typer.Option("--ref", help="Where in the source, such as turn-17.", rich_help_panel=ORIGIN)]
 
 
+_WRITE_INSTANT = "write an instant as 2026-12-31T18:00:00Z, or with an offset as 2026-12-31T18:00:00-03:00"
+
+
 def parse_instant(text: str) -> datetime:
-    """ISO 8601 as a datetime; whether it has a time zone is for the operation to judge."""
+    """ISO 8601 with a time zone as a datetime. Raises typer.BadParameter, which says how to write it."""
     try:
-        return datetime.fromisoformat(text.strip())
+        instant = datetime.fromisoformat(text.strip())
     except ValueError:
-        raise typer.BadParameter("not ISO 8601; write an instant as 2026-12-31T18:00:00Z") from None
+        raise typer.BadParameter(f"not ISO 8601; {_WRITE_INSTANT}") from None
+    if instant.utcoffset() is None:
+        raise typer.BadParameter(f"no time zone; {_WRITE_INSTANT}")
+    return instant
 
 
 def _instant(help_text: str, *names: str) -> object:

@@ -144,6 +144,7 @@ def _explained(policy: PolicyExplained) -> RenderableType:
         line(f"{copy.name}: {copy.kind} at {copy.holder}, gone after {copy.gone_after}", 2, "cyan")
         if copy.description is not None:
             line(copy.description, 4)
+        line(copy.forgotten, 4)
     parts.append("")
     line("Anything else is refused: no purpose, no memory.")
     return Group(*parts)

@@ -15,6 +15,7 @@ from olvido.surfaces.cli.options import (
     DataDir,
     ExpiresAt,
     Key,
+    LedgerDir,
     OriginName,
     PolicyFile,
     Ref,
@@ -57,6 +58,7 @@ def _stating(change: Change, meaning: str) -> Callable[..., None]:
         ref: Ref = None,
         data_dir: DataDir = None,
         database_url: DatabaseUrl = None,
+        ledger: LedgerDir = None,
         policy: PolicyFile = None,
         as_json: AsJson = False,
     ) -> None:
@@ -75,7 +77,7 @@ def _stating(change: Change, meaning: str) -> Callable[..., None]:
                 expected_version=expected_version,
             )
 
-        result = run(where(database_url, data_dir, policy), work)
+        result = run(where(database_url, data_dir, policy, ledger=ledger), work)
 
         from rich.console import Group
 
@@ -111,6 +113,7 @@ def get(
     subject: Subject,
     data_dir: DataDir = None,
     database_url: DatabaseUrl = None,
+    ledger: LedgerDir = None,
     policy: PolicyFile = None,
     as_json: AsJson = False,
 ) -> None:
@@ -119,7 +122,7 @@ def get(
     async def work(memory: Memory) -> Preference | None:
         return await _scope(memory, tenant, subject).get_preference(key)
 
-    found = run(where(database_url, data_dir, policy), work)
+    found = run(where(database_url, data_dir, policy, ledger=ledger), work)
 
     from olvido.surfaces import reports
 
@@ -132,6 +135,7 @@ def list_(
     subject: Subject,
     data_dir: DataDir = None,
     database_url: DatabaseUrl = None,
+    ledger: LedgerDir = None,
     policy: PolicyFile = None,
     as_json: AsJson = False,
 ) -> None:
@@ -140,7 +144,7 @@ def list_(
     async def work(memory: Memory) -> tuple[Preference, ...]:
         return await _scope(memory, tenant, subject).preferences()
 
-    found = run(where(database_url, data_dir, policy), work)
+    found = run(where(database_url, data_dir, policy, ledger=ledger), work)
 
     from olvido.surfaces import reports
 
@@ -154,6 +158,7 @@ def history(
     subject: Subject,
     data_dir: DataDir = None,
     database_url: DatabaseUrl = None,
+    ledger: LedgerDir = None,
     policy: PolicyFile = None,
     as_json: AsJson = False,
 ) -> None:
@@ -162,7 +167,7 @@ def history(
     async def work(memory: Memory) -> tuple[PreferenceVersion, ...]:
         return await _scope(memory, tenant, subject).history(key)
 
-    found = run(where(database_url, data_dir, policy), work)
+    found = run(where(database_url, data_dir, policy, ledger=ledger), work)
 
     from olvido.surfaces import reports
 

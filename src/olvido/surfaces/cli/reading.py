@@ -14,6 +14,7 @@ from olvido.surfaces.cli.options import (
     DatabaseUrl,
     DataDir,
     Definition,
+    LedgerDir,
     PolicyFile,
     Purpose,
     Question,
@@ -49,6 +50,7 @@ def recall(
     explain: Annotated[bool, typer.Option("--explain", help="Show what each score is made of.")] = False,
     data_dir: DataDir = None,
     database_url: DatabaseUrl = None,
+    ledger: LedgerDir = None,
     policy: PolicyFile = None,
     as_json: AsJson = False,
 ) -> None:
@@ -70,7 +72,7 @@ def recall(
             explain=explain,
         )
 
-    found = run(where(database_url, data_dir, policy), work)
+    found = run(where(database_url, data_dir, policy, ledger=ledger), work)
 
     from olvido.surfaces import documents, reports
 
@@ -86,6 +88,7 @@ def context(
     purpose: Purpose = None,
     data_dir: DataDir = None,
     database_url: DatabaseUrl = None,
+    ledger: LedgerDir = None,
     policy: PolicyFile = None,
     as_json: AsJson = False,
 ) -> None:
@@ -96,7 +99,7 @@ def context(
             question, max_tokens=max_tokens, session_id=session, purpose=purpose
         )
 
-    block = run(where(database_url, data_dir, policy), work)
+    block = run(where(database_url, data_dir, policy, ledger=ledger), work)
     if as_json:
         answer(block, lambda: "", as_json=True)
         return
@@ -113,6 +116,7 @@ def consolidate(
     subject: Subject,
     data_dir: DataDir = None,
     database_url: DatabaseUrl = None,
+    ledger: LedgerDir = None,
     policy: PolicyFile = None,
     as_json: AsJson = False,
 ) -> None:
@@ -121,7 +125,7 @@ def consolidate(
     async def work(memory: Memory) -> tuple[Summary, ...]:
         return await memory.scope(tenant=tenant, subject=subject).consolidate()
 
-    found = run(where(database_url, data_dir, policy), work)
+    found = run(where(database_url, data_dir, policy, ledger=ledger), work)
 
     from olvido.surfaces import reports
 

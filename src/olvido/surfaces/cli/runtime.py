@@ -24,11 +24,17 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Where:
-    """Which store to open. target: a postgresql:// URL, a directory, or None for the default directory."""
+    """Which store to open. target: a postgresql:// URL, a directory, or None for the default directory.
+
+    eraser_url: for commands that rewrite files.
+    """
 
     target: str | Path | None = field(repr=False)
     worker_url: str | None = field(repr=False)
     policy: Path | None
+    keys: Path | None = None
+    ledger: Path | None = None
+    eraser_url: str | None = field(default=None, repr=False)
 
     @property
     def url(self) -> str | None:
@@ -42,8 +48,15 @@ def where(
     policy: Path | None = None,
     *,
     worker_url: str | None = None,
+    keys: Path | None = None,
+    ledger: Path | None = None,
+    eraser_url: str | None = None,
+    erases: bool = False,
 ) -> Where:
-    """What the options name; an option counts before any variable of the environment."""
+    """What the options name; an option counts before any variable of the environment.
+
+    erases: the command rewrites files, with eraser_url or what the environment names.
+    """
     if database_url is not None and data_dir is not None:
         raise typer.BadParameter("--database-url and --data-dir name two stores; give one of them.")
     url = database_url
@@ -54,7 +67,8 @@ def where(
     if url is not None and not url.startswith(URL_SCHEMES):
         raise typer.BadParameter("A database URL begins with postgresql://; for a directory use --data-dir.")
     worker = (worker_url or os.environ.get("OLVIDO_WORKER_URL") or None) if url else None
-    return Where(target=url or data_dir, worker_url=worker, policy=policy)
+    eraser = (eraser_url or os.environ.get("OLVIDO_ERASER_URL") or None) if url and erases else None
+    return Where(target=url or data_dir, worker_url=worker, policy=policy, keys=keys, ledger=ledger, eraser_url=eraser)
 
 
 def run(place: Where, work: Callable[[Memory], Awaitable[Answer]]) -> Answer:
@@ -62,7 +76,15 @@ def run(place: Where, work: Callable[[Memory], Awaitable[Answer]]) -> Answer:
     import olvido
 
     async def opened() -> Answer:
-        async with olvido.open(place.target, worker_url=place.worker_url, policy=place.policy) as memory:
+        opening = olvido.open(
+            place.target,
+            worker_url=place.worker_url,
+            eraser_url=place.eraser_url,
+            policy=place.policy,
+            keys=place.keys,
+            ledger=place.ledger,
+        )
+        async with opening as memory:
             return await work(memory)
 
     return asyncio.run(opened())

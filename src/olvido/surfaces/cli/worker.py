@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from olvido.errors import OlvidoError
-from olvido.surfaces.cli.options import DatabaseUrl, DataDir, PolicyFile, WorkerUrl
+from olvido.surfaces.cli.options import DatabaseUrl, DataDir, EraserUrl, LedgerDir, PolicyFile, WorkerUrl
 from olvido.surfaces.cli.runtime import progress_bar, run, where
 from olvido.workers.duties import DutyName, duties
 from olvido.workers.loop import INTERVAL, Worker, stopped_by_signals
@@ -44,17 +44,21 @@ def worker(
     ] = INTERVAL,
     data_dir: DataDir = None,
     database_url: DatabaseUrl = None,
+    ledger: LedgerDir = None,
     worker_url: WorkerUrl = None,
+    eraser_url: EraserUrl = None,
     policy: PolicyFile = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line for each event.")] = False,
 ) -> None:
-    """Do what has to be done beside the service: remove what has expired, and repair the index.
+    """Do what has to be done beside the service: purge, repair the index, follow up what was forgotten, seal the audit.
 
     Several workers may run, on one machine or on many, all with the embedder and the policy of the service. SIGTERM or
     Ctrl-C ends it after the few batches that it is at. If it is killed, another one goes on where it was. With --once,
     the exit code is 1 if something has to be tried again later, such as records for which the embedder gave no vector.
     """
-    place = where(database_url, data_dir, policy, worker_url=worker_url)
+    place = where(
+        database_url, data_dir, policy, worker_url=worker_url, ledger=ledger, eraser_url=eraser_url, erases=True
+    )
 
     async def work(memory: Memory) -> frozenset[str]:
         working = Worker(duties(memory, duty or DutyName, recheck=recheck), interval=interval)

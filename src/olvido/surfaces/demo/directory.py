@@ -46,3 +46,9 @@ def _remove(home: Path) -> None:
         # A demo that was killed leaves its server running; the last one to close an open stops it.
         embedded.start(home).close()
     shutil.rmtree(home)
+    shutil.rmtree(ledger_beside(home), ignore_errors=True)
+
+
+def ledger_beside(home: Path) -> Path:
+    """Where the erasure ledger of the demo lies, whatever the environment names for others."""
+    return home.with_name(f"{home.name}-ledger")

@@ -22,8 +22,8 @@ from rich.text import Text
 
 import olvido
 from olvido.memory import Memory
-from olvido.surfaces import reports
-from olvido.surfaces.demo.directory import make_fresh
+from olvido.surfaces import forget_reports, reports
+from olvido.surfaces.demo.directory import ledger_beside, make_fresh
 from olvido.surfaces.demo.forgetting import FORGETTING
 from olvido.surfaces.demo.remembering import REMEMBERING
 from olvido.surfaces.demo.stage import Chapter, Stage, Told
@@ -54,7 +54,7 @@ async def _show(data_dir: Path, audience: _Quiet | _Told) -> bool:
     audience.begins()
     home = await asyncio.to_thread(make_fresh, data_dir)
     holds = True
-    async with olvido.open(home) as memory:
+    async with olvido.open(home, ledger=ledger_beside(home)) as memory:
         records = parse(support_cases(), memory.policy, name=CASES, now=await memory.now())
         report = await audience.loads(memory, records)
         stage = Stage(memory=memory, people=scopes(records).keys(), wait=audience.waits)
@@ -71,6 +71,8 @@ async def _show(data_dir: Path, audience: _Quiet | _Told) -> bool:
 def try_next(data_dir: Path) -> tuple[str, ...]:
     """Commands that work on what the demo leaves behind, as they can be pasted into this shell."""
     place = f"--data-dir {shlex.quote(str(data_dir))}"
+    if os.environ.get("OLVIDO_LEDGER"):  # which is that of somebody's own memory
+        place += f" --ledger {shlex.quote(str(ledger_beside(data_dir)))}"
     olvido_command = _command()
     someone = "--tenant insurance --subject customer-08"
     return (
@@ -219,7 +221,7 @@ def _expiry(facts: Mapping[str, Any]) -> RenderableType:
     return Group(
         Text(f"before it expired: {served[facts['served_before']]}"),
         Text(f"after:             {served[facts['served_after']]}, {facts['stored_after']} row stored"),
-        reports.purge(facts["purge"]),
+        forget_reports.purge(facts["purge"]),
     )
 
 
@@ -242,6 +244,6 @@ _SHOWN: Mapping[str, Callable[[Mapping[str, Any]], RenderableType]] = {
     "context": _context,
     "consult": _consult,
     "expiry": _expiry,
-    "forget": lambda facts: reports.forget(facts["report"]),
+    "forget": lambda facts: forget_reports.forget(facts["report"]),
     "neighbours": _neighbours,
 }

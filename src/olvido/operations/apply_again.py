@@ -1,0 +1,287 @@
+"""Apply entries of the erasure ledger to a database that lacks them: a copy that was put back, or one after a crash.
+
+The removal is the one that every forget makes, with its request and its steps, under the number that the entry has.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from uuid import UUID
+
+from olvido.domain.ledger import Entry, LedgerState
+from olvido.domain.scope import Scope
+from olvido.errors import Conflict, EmbedderUnavailable, InvalidInput, NotFound, Refused, TenantClosed
+from olvido.operations.environment import Caller, Environment
+from olvido.operations.erasure_requests import noted
+from olvido.operations.forget import forget_life, forget_records, read_back
+from olvido.operations.forget_tenant import close_tenant
+from olvido.operations.holds import release_hold
+from olvido.operations.reopen import reopen_previous
+from olvido.ports import Ledger
+from olvido.storage.database import Life, Transaction
+from olvido.storage.ledger_marks import has
+from olvido.storage.queries import statements
+from olvido.storage.record_ids import new_record_id
+
+log = logging.getLogger("olvido.ledger")
+
+TRIES = 3
+"""How often an entry is tried that others are trying too."""
+
+_SQL = statements("ledger")
+_PREFERENCES = statements("preferences")
+_ERASURES = statements("erasures")
+
+
+class _Withdrawn(Exception):
+    """Whoever intended this entry took it back while we waited for the life."""
+
+
+class _Done(Exception):
+    """Another version is current by now: somebody else has applied this entry."""
+
+
+class _Again:
+    """The ledger while one entry of it is applied again: what is removed for it goes under its number."""
+
+    def __init__(self, ledger: Ledger, entry: Entry) -> None:
+        self._ledger = ledger
+        self._entry = entry
+
+    @property
+    def place(self) -> str:
+        """As of the ledger."""
+        return self._ledger.place
+
+    @property
+    def ledger_id(self) -> UUID:
+        """As of the ledger."""
+        return self._ledger.ledger_id
+
+    async def state(self) -> LedgerState | None:
+        """As of the ledger."""
+        return await self._ledger.state()
+
+    async def begin(self, replaces: Collection[UUID] = ()) -> LedgerState:
+        """As of the ledger."""
+        return await self._ledger.begin(replaces)
+
+    async def entries(self, numbers: Sequence[int]) -> list[Entry]:
+        """As of the ledger."""
+        return await self._ledger.entries(numbers)
+
+    async def intend(
+        self, tenant: str, key: UUID | None, record_ids: Sequence[UUID] | None, version: int | None = None
+    ) -> int:
+        """The number that the entry has, or a new one for what goes beyond it. Raises _Withdrawn, _Done."""
+        entry = self._entry
+        if None not in (version, entry.version) and version != entry.version:
+            raise _Done
+        within = record_ids is None if entry.record_ids is None else set(record_ids or ()) <= set(entry.record_ids)
+        if not within or (tenant, key, version) != (entry.tenant, entry.key, entry.version):
+            return await self._ledger.intend(tenant, key, record_ids, version)
+        # The life is held now, so whoever intended it has ended, one way or the other.
+        state = await self._ledger.state()
+        if state is not None and entry.number in state.unapplied:
+            raise _Withdrawn
+        return entry.number
+
+    async def applied(self, entry: int) -> None:
+        """As of the ledger."""
+        await self._ledger.applied(entry)
+
+    async def withdrawn(self, entry: int) -> None:
+        """An entry that was applied once, or is to be, stands: only one that is new here can be withdrawn."""
+        if entry != self._entry.number:
+            await self._ledger.withdrawn(entry)
+
+    async def write_back(self, removals: Sequence[Entry], *, above: int) -> list[int]:
+        """As of the ledger."""
+        return await self._ledger.write_back(removals, above=above)
+
+
+async def settle(environment: Environment) -> int:
+    """Finish what was intended and has no outcome in the ledger: its process died, or is at it now. Returns how many.
+
+    What is committed is noted as applied; what is not is removed. Several may do this at once. Takes the login of a
+    worker. Raises UnsafeDatabase, LedgerUnavailable, DatabaseUnavailable, Conflict.
+    """
+    ledger = environment.ledger
+    state = await ledger.state()
+    if state is None or not state.in_flight:
+        return 0
+    for entry in await ledger.entries(state.in_flight):
+        for others in reversed(range(TRIES)):
+            try:
+                await _settle(environment, entry)
+                break
+            except Conflict:  # with somebody who does the same
+                if not others:
+                    raise
+    return len(state.in_flight)
+
+
+async def _settle(environment: Environment, entry: Entry) -> None:
+    async with environment.database.administer(entry.tenant) as transaction:
+        is_marked = await has(transaction.connection, environment.ledger.ledger_id, [entry.number])
+    if is_marked:
+        await environment.ledger.applied(entry.number)
+        return
+    removed = await apply_again(environment, entry)
+    facts = {"action": "ledger_settled", "entry": entry.number, "rows": sum((removed or {}).values())}
+    log.info("settled an erasure that was under way", extra=facts)
+
+
+async def apply_again(environment: Environment, entry: Entry) -> Mapping[str, int] | None:
+    """Remove what an entry says, as far as it is here, and have the entry. Rows removed, by relation.
+
+    None if the entry was withdrawn meanwhile, so that nothing is to be removed.
+    """
+    again = replace(environment, ledger=_Again(environment.ledger, entry))
+    try:
+        removed = await _removed(again, entry)
+    except _Withdrawn:
+        return None
+    ledger = environment.ledger
+    if not any(removed.values()):
+        state = await ledger.state()
+        if state is not None and entry.number in state.unapplied:
+            return None
+    async with environment.database.administer(entry.tenant) as transaction:
+        if not await has(transaction.connection, ledger.ledger_id, [entry.number]):
+            await _have(transaction, [entry], environment)
+    await ledger.applied(entry.number)
+    return removed
+
+
+async def split(environment: Environment, tenant: str, entries: Sequence[Entry]) -> tuple[list[Entry], list[Entry]]:
+    """Entries of one company: those that something may be here of, and those of lives that are not."""
+    keys = [entry.key for entry in entries if entry.key is not None]
+    ids = [record_id for entry in entries for record_id in entry.record_ids or ()]
+    async with environment.database.administer(tenant) as transaction:
+        living = {row["subject_key"] for row in await transaction.all(_SQL["living"], keys=keys)}
+        # The release of a hold has its id where others have those of records, and concerns a life that may be over.
+        holds = {row["hold_id"] for row in await transaction.all(_SQL["holds"], ids=ids)}
+    here = [
+        entry
+        for entry in entries
+        if entry.key is None or entry.key in living or not holds.isdisjoint(entry.record_ids or ())
+    ]
+    numbers = {entry.number for entry in here}
+    return here, [entry for entry in entries if entry.number not in numbers]
+
+
+async def have(environment: Environment, tenant: str, entries: Sequence[Entry]) -> None:
+    """Have entries of one company of which nothing is here."""
+    async with environment.database.administer(tenant) as transaction:
+        await _have(transaction, entries, environment)
+
+
+async def forget_again(environment: Environment, tenant: str, key: UUID) -> Counter[str]:
+    """Forget one life, as a worker. Rows removed, by relation."""
+    async with environment.database.work(tenant, key, lock=False) as transaction:
+        _, removed = await forget_life(environment, transaction, target="subject")
+    await noted(environment, removed)
+    if removed is None:
+        return Counter()
+    await read_back(environment, tenant, key, removed=removed, worker=True)
+    return Counter(removed.rows)
+
+
+async def _have(transaction: Transaction, entries: Sequence[Entry], environment: Environment) -> None:
+    await _note_forgotten(transaction, entries, environment.policy.version)
+    numbers = [entry.number for entry in entries]
+    await transaction.run(_SQL["mark"], ledger=environment.ledger.ledger_id, entries=numbers)
+
+
+async def _note_forgotten(transaction: Transaction, entries: Sequence[Entry], policy_version: str) -> None:
+    """The audit rows that the forget itself wrote, where nothing of it is here: without counts, of now."""
+    rows = [
+        (entry.key, *words, record_id)
+        for entry in entries
+        if entry.key is not None
+        for words, record_id in _audited(entry)
+    ]
+    await transaction.run(
+        _SQL["note_forgotten"],
+        audit_ids=[new_record_id() for _ in rows],
+        keys=[row[0] for row in rows],
+        actions=[row[1] for row in rows],
+        kinds=[row[2] for row in rows],
+        record_ids=[row[3] for row in rows],
+        policy_version=policy_version,
+    )
+
+
+def _audited(entry: Entry) -> list[tuple[tuple[str, str], UUID | None]]:
+    if entry.record_ids is None:
+        return [(("forget", "subject"), None)]
+    words = ("forget", "record") if entry.version is None else ("reopened", "preference")
+    return [(words, record_id) for record_id in entry.record_ids]
+
+
+async def _removed(again: Environment, entry: Entry) -> Mapping[str, int]:
+    if entry.key is None:
+        await close_tenant(again, entry.tenant)
+        return {}
+    if entry.record_ids is None:
+        return await forget_again(again, entry.tenant, entry.key)
+    removed = await _holds(again, entry.tenant, entry.record_ids)
+    async with again.database.work(entry.tenant, entry.key, lock=False) as transaction:
+        row = await transaction.one(_ERASURES["external_id"])
+        reopens = row is not None and entry.version is not None and await _is_current(transaction, entry)
+    if row is None:
+        return removed
+    scope = Scope(tenant=entry.tenant, subject=row["external_id"])
+    caller = Caller(life=Life(scope=scope, key=entry.key), asserts=frozenset())
+    try:
+        if entry.version is None:
+            return removed + await _records(again, caller, entry)
+        return await _version(again, caller, entry) if reopens else removed
+    except TenantClosed:
+        # A closed company is about to be forgotten, life by life, and takes no smaller request.
+        return removed + await forget_again(again, entry.tenant, entry.key)
+
+
+async def _records(again: Environment, caller: Caller, entry: Entry) -> Counter[str]:
+    """Remove whole records; of an entry about one version only if that is there."""
+    chosen = tuple(entry.record_ids or ())
+
+    async def choose(transaction: Transaction, _: tuple[UUID, ...] | None) -> tuple[UUID, ...]:
+        return chosen if entry.version is None or await _is_current(transaction, entry) else ()
+
+    report = await forget_records(again, caller, choose, target="record" if len(chosen) == 1 else "selection")
+    return Counter(report.removed)
+
+
+async def _version(again: Environment, caller: Caller, entry: Entry) -> Counter[str]:
+    """Only the current version, as it was forgotten; the whole preference where the one before cannot be current."""
+    (record_id,) = entry.record_ids or ()
+    try:
+        report = await reopen_previous(again, caller, record_id)
+    except _Done:
+        return Counter()
+    except (EmbedderUnavailable, InvalidInput, NotFound, Refused) as error:
+        log.warning("cannot make the version before current", extra={"action": "reopen_failed", "code": error.code})
+        return await _records(again, caller, entry)
+    return Counter(report.removed)
+
+
+async def _is_current(transaction: Transaction, entry: Entry) -> bool:
+    """Whether the version that was forgotten is here: as the current one, since nothing came after it."""
+    (record_id,) = entry.record_ids or ()
+    row = await transaction.one(_PREFERENCES["count_version"], record_id=record_id, version=entry.version)
+    return row is not None and row["rows"] > 0
+
+
+async def _holds(again: Environment, tenant: str, ids: Sequence[UUID]) -> Counter[str]:
+    """Release the holds among these ids."""
+    removed: Counter[str] = Counter()
+    async with again.database.administer(tenant) as transaction:
+        found = [row["hold_id"] for row in await transaction.all(_SQL["holds"], ids=list(ids))]
+    for hold_id in found:
+        removed["held_records"] += (await release_hold(again, tenant, hold_id)).removed
+    return removed

@@ -1,0 +1,189 @@
+"""What every forget does around the removal itself: compare the plan, write the ledger, leave a request to follow up.
+
+The ledger comes first and is durable before anything is removed; the request and its steps commit with the removal; the
+outcome is noted in the ledger after that. So a crash at any moment leaves either nothing, or something that goes on.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import astuple, dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from olvido.domain.copies import BACKUPS, RegisteredCopy, first_step
+from olvido.domain.erasure import FILES, LOG, ROWS, Level, StepStatus
+from olvido.domain.policy_document import CopyKind
+from olvido.domain.report import HeldRecord, Plan, plan_hash, refuse_another_plan
+from olvido.errors import LedgerUnavailable
+from olvido.operations.copies import registered_copies
+from olvido.operations.environment import Environment
+from olvido.operations.session_cache import forget_cached
+from olvido.storage import rows
+from olvido.storage.database import Transaction
+from olvido.storage.queries import statements
+from olvido.storage.record_ids import new_record_id
+
+log = logging.getLogger("olvido.forget")
+
+_SQL = statements("erasures")
+_AUDIT = statements("audit_log")
+HERE = "olvido"
+"""Who holds what lies in this database."""
+WHOLE = frozenset({*BACKUPS, CopyKind.REPLICA})
+"""Copies of the database as it is, whatever is in it."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Asked:
+    """What a forget is about.
+
+    target, named: the words and the id that the plan is of. record_ids: None is the whole life. version: only this one
+    of the one record. external: the id by which copies outside find the person; None where the caller has to look.
+    audited: whether the audit rows are written here; False where the removal writes its own. inside: nothing outside
+    this database ever had it but what copies the database whole.
+    """
+
+    target: str
+    named: str
+    record_ids: tuple[UUID, ...] | None = None
+    version: int | None = None
+    external: str | None = None
+    plan: Plan | None = None
+    audited: bool = True
+    inside: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Removed:
+    """What one removal did, in a transaction that has yet to commit.
+
+    tenant, key: the life it was in; whole: whether all of it. entry: its number in the ledger.
+    """
+
+    tenant: str
+    key: UUID
+    whole: bool
+    erasure_id: UUID
+    entry: int
+    rows: Mapping[str, int]
+    held: tuple[HeldRecord, ...]
+
+
+async def remove(
+    environment: Environment,
+    transaction: Transaction,
+    asked: Asked,
+    planned: Mapping[str, int],
+    act: Callable[[], Awaitable[Mapping[str, int]]],
+) -> Removed:
+    """Remove with `act` what was counted as `planned`, in the caller's transaction, which holds it against writers.
+
+    Call `noted` after the commit. Raises PlanChanged, LedgerUnavailable (nothing was removed), and what `act` raises.
+    """
+    planned_hash = plan_hash(asked.target, asked.named, planned)
+    refuse_another_plan(
+        asked.plan, target=asked.target, named=asked.named, planned=planned, drift=environment.policy.limits.plan_drift
+    )
+    key = transaction.key
+    if key is None:
+        raise LookupError  # what is removed has been counted inside a life
+    external = asked.external
+    if external is None and not asked.inside:
+        row = await transaction.one(_SQL["external_id"])
+        external = None if row is None else str(row["external_id"])
+    entry = await environment.ledger.intend(transaction.tenant, key, asked.record_ids, asked.version)
+    try:
+        counts = await act()
+        erasure_id = new_record_id()
+        registered = await registered_copies(transaction, environment.policy)
+        copies = tuple(copy for copy in registered if not asked.inside or copy.kind in WHOLE)
+        steps = _steps(copies, transaction.now)
+        await transaction.run(
+            _SQL["write_down"],
+            erasure_id=erasure_id,
+            target=asked.target,
+            record_ids=list(asked.record_ids or ()),
+            version=asked.version,
+            ledger_id=environment.ledger.ledger_id,
+            entry=entry,
+            plan_hash=planned_hash,
+            planned=rows.json_value(dict(planned)),
+            removed=rows.json_value(dict(counts)),
+            held=len(transaction.held),
+            external=external if any(copy.connector for copy in copies) else None,
+            policy_version=environment.policy.version,
+            **steps,
+        )
+        if asked.audited:
+            await _audit(environment, transaction, asked, counts)
+    except BaseException:
+        # What is raised in the block of a transaction rolls it back.
+        await _note(environment.ledger.withdrawn, entry)
+        raise
+    return Removed(
+        tenant=transaction.tenant,
+        key=key,
+        whole=asked.record_ids is None,
+        erasure_id=erasure_id,
+        entry=entry,
+        rows=counts,
+        held=tuple(transaction.held),
+    )
+
+
+async def noted(environment: Environment, removed: Removed | None) -> None:
+    """Note in the ledger that the removal is committed. If that fails, whoever opens next finds out by looking.
+
+    The cache of sessions drops what it has of it, if there is one.
+    """
+    if removed is not None:
+        await _note(environment.ledger.applied, removed.entry)
+        await forget_cached(environment, removed.tenant, removed.key, whole=removed.whole)
+
+
+async def settle_rows(transaction: Transaction, removed: Removed, remaining: Mapping[str, int]) -> None:
+    """Write down what the read-back found, as the evidence of level E1."""
+    absent = not any(remaining.values())
+    await transaction.run(
+        _SQL["settle_rows"],
+        erasure_id=removed.erasure_id,
+        status=StepStatus.ROWS_ABSENT if absent else StepStatus.REMAINING,
+        evidence=rows.json_value({"read_at": transaction.now.isoformat(), "remaining": dict(remaining)}),
+    )
+
+
+async def _audit(environment: Environment, transaction: Transaction, asked: Asked, counts: Mapping[str, int]) -> None:
+    """One row for the life, or one for each record: an import asks for each whether it was forgotten."""
+    version = environment.policy.version
+    if asked.record_ids is None:
+        await transaction.audit("forget", "subject", policy_version=version, counts=counts)
+        return
+    await transaction.run(
+        _AUDIT["write_forgotten"],
+        audit_ids=[new_record_id() for _ in asked.record_ids],
+        record_ids=list(asked.record_ids),
+        counts=rows.json_value(dict(counts)),
+        policy_version=version,
+    )
+
+
+async def _note(write: Callable[[int], Awaitable[None]], entry: int) -> None:
+    try:
+        await write(entry)
+    except LedgerUnavailable:
+        log.warning("ledger not brought up to date", extra={"action": "ledger_behind", "entry": entry})
+
+
+def _steps(copies: tuple[RegisteredCopy, ...], now: datetime) -> dict[str, list[Any]]:
+    """The steps of a request as columns: those inside this database first, then one for each copy outside."""
+    table: list[tuple[object, ...]] = [
+        (ROWS, Level.E1, "database", HERE, StepStatus.OPEN, now, None),
+        (FILES, Level.E2, "database", HERE, StepStatus.OPEN, now, None),
+        (LOG, Level.E3, "database", HERE, StepStatus.OPEN, now, None),
+    ]
+    table += (astuple(first_step(copy, now)) for copy in copies)
+    names = ("steps", "levels", "kinds", "holders", "statuses", "due_ats", "deadlines")
+    return {name: list(column) for name, column in zip(names, zip(*table, strict=True), strict=True)}

@@ -1,0 +1,98 @@
+"""`olvido forget --query`: what a request in words may mean, and forgetting what was chosen of it."""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import typer
+
+from olvido.surfaces.cli.runtime import answer, confirm, run
+
+if TYPE_CHECKING:
+    from olvido.domain.proposal import Proposal
+    from olvido.domain.report import ForgetReport
+    from olvido.memory import Memory
+    from olvido.surfaces.cli.runtime import Where
+
+WHICH = "Which are to be forgotten? Numbers, such as 1,3; none of them if you leave it empty"
+HOW = "To forget some of these, run olvido forget with their record ids."
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Choice:
+    """What was asked for: words to search with, or a proposal with the ids that were chosen from it."""
+
+    tenant: str
+    subject: str
+    query: str | None
+    token: str | None
+    record_ids: tuple[str, ...]
+    asks: bool
+
+
+def choice(
+    tenant: str | None,
+    subject: str | None,
+    query: str | None,
+    token: str | None,
+    record_ids: tuple[str, ...],
+    *,
+    others: bool,
+    dry_run: bool,
+) -> Choice:
+    """The options, checked. others: options were given that go with neither."""
+    if tenant is None or subject is None:
+        raise typer.BadParameter("Name the company with --tenant and the person with --subject.")
+    if others or (query is not None and (token is not None or record_ids)):
+        raise typer.BadParameter("--query goes by itself, and --proposal with the ids that were chosen from it.")
+    if token is not None and (not record_ids or dry_run):
+        raise typer.BadParameter("--proposal takes the RECORD_IDs that were chosen, and is no dry run: it was one.")
+    return Choice(tenant=tenant, subject=subject, query=query, token=token, record_ids=record_ids, asks=not dry_run)
+
+
+def forget(place: Where, chosen: Choice, *, yes: bool, as_json: bool) -> ForgetReport | None:
+    """Forget what was chosen, or show what there is to choose from; None if nothing was asked to be forgotten."""
+    if chosen.query is None:
+        confirm("Forget these records?", yes=yes)
+        return _execute(place, chosen, chosen.token or "", chosen.record_ids)
+    query = chosen.query
+
+    async def propose(memory: Memory) -> Proposal:
+        return await memory.scope(tenant=chosen.tenant, subject=chosen.subject).propose_forget(query)
+
+    proposal = run(place, propose)
+
+    from olvido.surfaces import forget_reports
+
+    answer(proposal, lambda: forget_reports.proposal(proposal), as_json=as_json)
+    if as_json or not proposal.records or not chosen.asks:
+        return None
+    if not sys.stdin.isatty():
+        typer.echo(HOW, err=True)
+        return None
+    said = typer.prompt(WHICH, default="", show_default=False, err=True)
+    picked = _picked(str(said), proposal)
+    if not picked:
+        typer.echo("Nothing was forgotten.", err=True)
+        return None
+    return _execute(place, chosen, proposal.token, picked)
+
+
+def _execute(place: Where, chosen: Choice, token: str, record_ids: tuple[str, ...]) -> ForgetReport:
+    async def execute(memory: Memory) -> ForgetReport:
+        person = memory.scope(tenant=chosen.tenant, subject=chosen.subject)
+        return await person.forget_proposed(token, record_ids=record_ids)
+
+    return run(place, execute)
+
+
+def _picked(said: str, proposal: Proposal) -> tuple[str, ...]:
+    """The ids behind the numbers. Any other word refuses all of it: half of what was meant is not what was meant."""
+    words = [word for word in re.split(r"[\s,;]+", said) if word]
+    known = {str(number): str(record.record_id) for number, record in enumerate(proposal.records, start=1)}
+    if not set(words) <= known.keys():
+        raise typer.BadParameter(f"Give numbers from 1 to {len(known)}. Nothing was forgotten.")
+    return tuple(known[word] for word in dict.fromkeys(words))

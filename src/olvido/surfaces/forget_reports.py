@@ -1,0 +1,250 @@
+"""What forgetting did, as a person reads it: levels, what remains where and until when, what is held and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
+from olvido.surfaces.reports import moment
+from olvido.surfaces.terminal import cell, grid
+
+if TYPE_CHECKING:
+    from olvido.domain.holds import HeldContent, Hold, HoldReleased
+    from olvido.domain.proposal import Proposal
+    from olvido.domain.report import ForgetReport, HeldRecord, OutsideCopy, PurgeReport
+
+MEANING = {
+    "planned": "Planned only: nothing was removed.",
+    "rows_absent": "Read back after the commit: this database holds none of these rows any more.",
+    "incomplete": "The read-back found rows, or could not be made. Run it again, then `olvido doctor`.",
+}
+HELD = "Read back after the commit: no read finds any of it. What is held stays apart until the hold is released."
+NO_DATE = "no date: its holder has to remove it"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Remainder:
+    """One place where something may still be. until: when it is gone there, in words or as an instant.
+
+    blocker: what stands in the way, or nothing.
+    """
+
+    what: str
+    kind: str
+    holder: str
+    level: str
+    status: str
+    until: datetime | str
+    blocker: str | None = None
+
+
+def remainders(places: Iterable[Remainder]) -> RenderableType:
+    """What remains where and until when; of a report, and of a request that a worker follows up."""
+    places = list(places)
+    blocked = any(place.blocker for place in places)
+    table = grid("what remains", "kind", "holder", "level", "status", "gone by", *(["in the way"] if blocked else []))
+    for place in places:
+        until = place.until if isinstance(place.until, str) else moment(place.until)
+        blocker = [cell(place.blocker or "", "yellow")] if blocked else []
+        table.add_row(
+            cell(place.what), place.kind, cell(place.holder), place.level, place.status, cell(until), *blocker
+        )
+    return table
+
+
+def purge(report: PurgeReport) -> RenderableType:
+    """What expired and is gone now."""
+    if not report.removed:
+        lines: list[RenderableType] = [Text("Nothing that is stored has expired.")]
+    else:
+        lines = [Text(f"Removed what had expired, in {_people(report.lives)}:"), _counts(report.removed)]
+    if report.held:
+        lines.append(Text(f"Of these, a legal hold keeps {_records(report.held)}, out of every read.", style="yellow"))
+    if report.left_locked:
+        lines.append(Text("Some of it was in use. Run `olvido purge` again to take that as well.", style="yellow"))
+    lines.append(Text("Copies outside this database are not touched by a purge.", style="dim"))
+    return Group(*lines)
+
+
+def forget(report: ForgetReport) -> RenderableType:
+    """Counts and a status for each copy here, what is held, and what remains elsewhere with its holder and date."""
+    if not report.found:
+        return Group(
+            Text("Nothing of this is stored here, so nothing was removed."),
+            *_left(report),
+            Text("Whether copies outside hold it is for their holders to say:", style="dim"),
+            remainders(map(_outside, report.outside)),
+        )
+    table = grid("copy in this database", "planned", "removed", "remaining", "level", "status")
+    for copy in report.copies:
+        if copy.planned or copy.removed or copy.remaining:
+            remaining = "-" if copy.remaining is None else str(copy.remaining)
+            table.add_row(copy.copy, str(copy.planned), str(copy.removed), remaining, str(copy.level), str(copy.status))
+    lines: list[RenderableType] = [table]
+    empty = sum(1 for copy in report.copies if not (copy.planned or copy.removed or copy.remaining))
+    if empty:
+        verified = "" if report.dry_run else ", and still have none"
+        lines.append(Text(f"{empty} more relations had no rows of it{verified}.", style="dim"))
+    if report.chain is not None:
+        lines.append(Text(f"Earlier values of the preference: {report.chain}."))
+    lines.extend(_held(report.held, planned=report.dry_run))
+    lines.extend(_left(report))
+    lines.append(Text(""))
+    places = [*_here(report), *map(_outside, report.outside)]
+    if places:
+        lines.extend([remainders(places), Text("")])
+    still_open = f", and {len(report.outside)} copies outside are open" if report.outside else ""
+    not_done = "; files and log wait for a worker" if report.erasure_id is not None else ""
+    lines.append(Text(f"Status: {report.status}{still_open}{not_done}.", style="bold"))
+    held = bool(report.held) and not report.dry_run and str(report.status) == "rows_absent"
+    lines.append(Text(HELD if held else MEANING.get(str(report.status), "")))
+    if report.dry_run:
+        lines.append(Text(f"To remove this and nothing else, pass --plan {report.plan_hash}", style="dim"))
+    if report.erasure_id is not None:
+        lines.append(Text(f"A worker follows it up: {_show(report.erasure_id)}", style="dim"))
+    return Group(*lines)
+
+
+def proposal(found: Proposal) -> RenderableType:
+    """What a request in words may mean, numbered, best match first."""
+    if not found.records:
+        return Text("Nothing that is stored for this person bears on it. Nothing was forgotten.")
+    table = grid("no", "what it says", "what it is", "match", "record id")
+    for number, record in enumerate(found.records, start=1):
+        table.add_row(
+            str(number), cell(record.text, "bold"), cell(record.label), str(record.strength), str(record.record_id)
+        )
+    lines: list[RenderableType] = [Text("This may be meant. Nothing was forgotten.", style="bold"), table]
+    if found.omitted:
+        lines.append(Text(f"Not shown, as too weak or beyond the limit: {found.omitted}.", style="dim"))
+    if not found.index_complete:
+        lines.append(Text("Some were compared by their words only, without their meaning.", style="dim"))
+    return Group(*lines)
+
+
+def holds(found: Iterable[Hold]) -> RenderableType:
+    """Legal holds, those to be reviewed first."""
+    lines: list[RenderableType] = []
+    for hold in found:
+        whose = "a forgotten person" if hold.subject is None else hold.subject
+        what = "all" if hold.record_id is None else f"record {hold.record_id}"
+        lines.append(cell(f"{hold.basis}, to be reviewed at {moment(hold.review_at)}", "bold"))
+        lines.append(
+            _under(cell(f"{what} of {whose}, placed at {moment(hold.placed_at)}, {_rows(hold.kept)} kept apart"))
+        )
+        lines.append(_under(Text(f"hold id {hold.hold_id}", style="dim")))
+    return Group(*lines) if lines else Text("No legal hold at this company.")
+
+
+def held_content(found: HeldContent) -> RenderableType:
+    """A hold with what it keeps."""
+    table = grid("kept at", "relation", "record id", "content")
+    for row in found.rows:
+        content = "; ".join(f"{name}: {value}" for name, value in row.content.items() if value is not None)
+        table.add_row(moment(row.kept_at), row.relation, str(row.record_id), cell(content))
+    kept = table if table.rows else Text("It keeps nothing yet: what it names is stored as usual.")
+    return Group(holds([found.hold]), Text(""), kept)
+
+
+def released(done: HoldReleased) -> RenderableType:
+    """What the end of a hold removed."""
+    if not done.removed:
+        return Text("Released. It had kept nothing; what it named can be forgotten from now on.")
+    checked = "and none is left, as a look after the commit found"
+    if done.remaining is None:
+        checked = "and whether any is left could not be looked at"
+    elif done.remaining:
+        checked = f"and {done.remaining} are still there"
+    were = "was" if done.removed == 1 else "were"
+    lines = [f"Released. {_rows(done.removed)} that it had kept {were} deleted, {checked}."]
+    lines.append(f"A worker follows it up in files, log and backups: {_show(done.erasure_id)}")
+    return Text("\n".join(lines))
+
+
+def _show(erasure_id: UUID | None) -> str:
+    return f"olvido erasure show {erasure_id} --tenant COMPANY"
+
+
+def _held(held: Iterable[HeldRecord], *, planned: bool) -> list[RenderableType]:
+    """One line a hold: how many records it keeps, why, and when that is looked at again."""
+    by_hold: dict[UUID, list[HeldRecord]] = {}
+    for record in held:
+        by_hold.setdefault(record.hold_id, []).append(record)
+    if not by_hold:
+        return []
+    table = grid("held", "basis", "review at", "hold id")
+    for hold_id, records in by_hold.items():
+        table.add_row(_records(len(records)), cell(records[0].basis), moment(records[0].review_at), str(hold_id))
+    will = "will not be" if planned else "was not"
+    return [Text(""), Text(f"Refused by a legal hold: it {will} removed for good, but is out of every read."), table]
+
+
+def _left(report: ForgetReport) -> list[RenderableType]:
+    """What was not asked to be forgotten and belongs to it, by the ids that forget it."""
+    found = (
+        (report.handed_over, "episode", "that the session was handed over to"),
+        (report.overlapping, "session", "with something outside the time asked for"),
+    )
+    return [Text(_remaining(ids, what, why)) for ids, what, why in found if ids]
+
+
+def _remaining(ids: tuple[UUID, ...], what: str, why: str) -> str:
+    one = len(ids) == 1
+    who = f"1 {what}" if one else f"{len(ids)} {what}s"
+    how = "remains here, to be forgotten by its id" if one else "remain here, to be forgotten by their ids"
+    return f"{who} {why} {how}: {', '.join(map(str, ids))}"
+
+
+def _here(report: ForgetReport) -> list[Remainder]:
+    """What a worker has yet to do inside this database."""
+    if report.erasure_id is None:
+        return []
+    until = "as soon as a worker has run"
+    if report.held:
+        until = f"{until}, and the hold is released"
+    return [
+        Remainder(what="data files", kind="database", holder="olvido", level="E2", status="open", until=until),
+        Remainder(what="log and replicas", kind="database", holder="olvido", level="E3", status="open", until=until),
+    ]
+
+
+def _outside(copy: OutsideCopy) -> Remainder:
+    return Remainder(
+        what=copy.copy,
+        kind=copy.kind,
+        holder=copy.holder,
+        level=str(copy.level),
+        status=str(copy.status),
+        until=NO_DATE if copy.due_at is None else copy.due_at,
+    )
+
+
+def _counts(rows: Mapping[str, int]) -> RenderableType:
+    table = grid("rows", "relation")
+    for relation, number in rows.items():
+        if number:
+            table.add_row(str(number), relation)
+    return _under(table)
+
+
+def _under(shown: RenderableType) -> RenderableType:
+    return Padding(shown, (0, 0, 0, 2), expand=False)
+
+
+def _rows(number: int) -> str:
+    return "1 row" if number == 1 else f"{number} rows"
+
+
+def _people(lives: int) -> str:
+    return "1 person" if lives == 1 else f"{lives} people"
+
+
+def _records(number: int) -> str:
+    return "1 record" if number == 1 else f"{number} records"

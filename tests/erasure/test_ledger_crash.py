@@ -1,0 +1,205 @@
+"""Killed between two steps of a forget, or still at it: whoever opens next brings database and ledger together."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+import olvido
+from olvido.adapters.ledger import FileLedger
+from olvido.domain.ledger import LedgerState, Standing
+from olvido.errors import SubjectForgotten, TenantClosed, UnsafeDatabase
+from olvido.operations.apply_again import settle
+from tests.conftest import Clone
+from tests.contract.support import Outside, until_waiting
+from tests.erasure.restoring import ACME, ALTAVELA, check, opening
+from tests.storage.support import administer, rows
+
+PEOPLE = ((ACME, "ana"), (ACME, "bea"), (ALTAVELA, "ana"))
+
+
+async def fill(clone: Clone) -> None:
+    """A note and a name for each of three people."""
+    async with opening(clone) as memory:
+        for tenant, subject in PEOPLE:
+            person = memory.scope(tenant=tenant, subject=subject)
+            await person.remember(f"the locker of {subject}")
+            await person.set_preference("display_name", subject, origin=olvido.Origin.declared("user-confirmation"))
+
+
+async def state_of(place: Path) -> LedgerState:
+    """How far the ledger is."""
+    state = await FileLedger(place).state()
+    assert state is not None
+    return state
+
+
+def forget_and_die(clone: Clone, ledger: Path, moment: str, target: str) -> None:
+    """Run the program that forgets, until it is killed at that moment."""
+    command = [sys.executable, "-m", "tests.erasure.forgetting_client", clone.app, clone.worker, str(ledger)]
+    done = subprocess.run([*command, moment, target], check=False, capture_output=True, text=True)
+    assert done.returncode == (0 if moment == "done" else -signal.SIGKILL), done.stderr
+
+
+async def stored(clone: Clone) -> dict[tuple[str, str], dict[str, int]]:
+    """What each person has, by relation."""
+    with Outside(clone.superuser) as outside:
+        census = outside.census()
+        assert outside.problems() == {}
+    return {
+        scope: {name: found.rows[name] for name in ("episodes", "preferences") if found.rows[name]}
+        for scope, found in census.items()
+    }
+
+
+LEFT = {
+    "person": {(ACME, "bea"), (ALTAVELA, "ana")},
+    "note": {(ACME, "ana"), (ACME, "bea"), (ALTAVELA, "ana")},
+    "company": {(ACME, "ana"), (ACME, "bea"), (ALTAVELA, "ana")},
+}
+WHOLE = {"episodes": 1, "preferences": 1}
+
+
+@pytest.mark.parametrize("target", ["person", "note", "company"])
+@pytest.mark.parametrize("moment", ["intended", "committed", "done"])
+async def test_killed_at_any_moment(clone: Clone, ledger: Path, moment: str, target: str) -> None:
+    """What was intended is removed before anybody is served, once, and nothing else is."""
+    await fill(clone)
+    await asyncio.to_thread(forget_and_die, clone, ledger, moment, target)
+    before = await stored(clone)
+    state = await state_of(ledger)
+    assert state.last == (3 if (target, moment) == ("company", "done") else 1)
+    assert state.in_flight == (() if moment == "done" else (1,))
+    untouched = moment == "intended" or (moment, target) == ("committed", "company")
+    assert (before == dict.fromkeys(PEOPLE, WHOLE)) is untouched
+    # Without the login of a worker it is left to one.
+    async with opening(clone, worker=False):
+        assert await stored(clone) == before
+        assert await state_of(ledger) == state
+    assert (await check(clone)).in_flight == len(state.in_flight)
+    async with opening(clone) as memory:
+        after = await stored(clone)
+        assert (await state_of(ledger)).in_flight == ()
+        assert (await check(clone)).standing is Standing.FITS
+        if target == "company":
+            with pytest.raises(TenantClosed):
+                await memory.scope(tenant=ACME, subject="new").remember("nobody begins here any more")
+    left = {(ALTAVELA, "ana")} if (target, moment) == ("company", "done") else LEFT[target]
+    assert after == {
+        scope: {"preferences": 1} if (scope, target) == ((ACME, "ana"), "note") else WHOLE for scope in left
+    }
+    with administer(clone) as connection:
+        count = rows(connection, "SELECT count(*) FROM olvido.erasures")
+    assert count == [(2 if moment == "done" else 0,)] if target == "company" else count == [(1,)]
+
+
+async def test_a_handle_from_before_writes_nothing(clone: Clone, ledger: Path) -> None:
+    """Whoever was served meanwhile, without the login of a worker, is refused once the removal was made up for."""
+    await fill(clone)
+    async with opening(clone, worker=False) as served:
+        ana = served.scope(tenant=ACME, subject="ana")
+        await asyncio.to_thread(forget_and_die, clone, ledger, "intended", "person")
+        await ana.remember("while it was under way")
+        async with opening(clone):
+            pass
+        with pytest.raises(SubjectForgotten):
+            await ana.remember("too late")
+        assert (await ana.episodes()).items == ()
+    assert (ACME, "ana") not in await stored(clone)
+
+
+async def test_a_worker_finishes_what_others_left(clone: Clone, ledger: Path) -> None:
+    """Where nobody opens anew, the next turn of a worker that runs already does it."""
+    await fill(clone)
+    async with opening(clone) as memory:
+        await asyncio.to_thread(forget_and_die, clone, ledger, "intended", "person")
+        assert (ACME, "ana") in await stored(clone)
+        await memory.erase_pending()
+    assert (ACME, "ana") not in await stored(clone)
+    assert (await state_of(ledger)).in_flight == ()
+
+
+async def test_opening_waits_for_one_that_is_under_way(
+    clone: Clone, ledger: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An entry that another process is at is not removed twice: the open queues behind it, and finds it done."""
+    await fill(clone)
+    go, reached = asyncio.Event(), asyncio.Event()
+    intend = FileLedger.intend
+
+    async def paused(self: FileLedger, tenant: str, key: UUID, *rest: Any) -> int:  # noqa: ANN401
+        number = await intend(self, tenant, key, *rest)
+        reached.set()
+        await go.wait()
+        return number
+
+    async with opening(clone) as memory:
+        with monkeypatch.context() as patch, Outside(clone.superuser) as outside:
+            patch.setattr(FileLedger, "intend", paused)
+            forgetting = asyncio.create_task(memory.scope(tenant=ACME, subject="ana").forget_all())
+            await reached.wait()
+            second = asyncio.create_task(opening(clone).opened())
+            await until_waiting(outside, 1)
+            assert not second.done()
+            go.set()
+            report = await forgetting
+            await (await second).close()
+    assert report.status is olvido.Status.ROWS_ABSENT
+    assert await state_of(ledger) == LedgerState(
+        ledger_id=(await state_of(ledger)).ledger_id,
+        replaces=frozenset(),
+        last=1,
+        unapplied=frozenset(),
+        in_flight=(),
+        newest=(1,),
+    )
+    with administer(clone) as connection:
+        assert rows(connection, "SELECT count(*) FROM olvido.erasures") == [(1,)]
+
+
+async def test_one_that_fails_is_taken_back(clone: Clone, ledger: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A forget that was rolled back is not carried out by whoever waits for it, nor by whoever opens later."""
+    await fill(clone)
+    go, reached = asyncio.Event(), asyncio.Event()
+    intend = FileLedger.intend
+    calls: list[int] = []
+
+    async def paused(self: FileLedger, tenant: str, key: UUID, *rest: Any) -> int:  # noqa: ANN401
+        number = await intend(self, tenant, key, *rest)
+        calls.append(number)
+        reached.set()
+        await go.wait()
+        return number
+
+    async with opening(clone) as memory:
+        with administer(clone) as connection, Outside(clone.superuser) as outside, monkeypatch.context() as patch:
+            # What the data map does not name keeps the life from being removed.
+            connection.execute(
+                'CREATE TABLE olvido.more (t text COLLATE "C", s uuid, FOREIGN KEY (t, s) REFERENCES olvido.subjects)'
+            )
+            connection.execute(
+                "INSERT INTO olvido.more SELECT tenant_id, subject_key FROM olvido.subjects WHERE external_id = 'ana'"
+            )
+            patch.setattr(FileLedger, "intend", paused)
+            forgetting = asyncio.create_task(memory.scope(tenant=ACME, subject="ana").forget_all())
+            await reached.wait()
+            settling = asyncio.create_task(settle(memory._environment))
+            await until_waiting(outside, 1)
+            go.set()
+            with pytest.raises(UnsafeDatabase):
+                await forgetting
+            await settling
+            connection.execute("DROP TABLE olvido.more")
+    assert calls == [1]
+    state = await state_of(ledger)
+    assert (state.last, state.unapplied, state.in_flight) == (1, frozenset({1}), ())
+    async with opening(clone):
+        assert (await stored(clone))[ACME, "ana"] == WHOLE
+    assert (await check(clone)).withdrawn == 1
