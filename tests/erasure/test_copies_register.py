@@ -6,6 +6,7 @@ import asyncio
 from datetime import timedelta
 from uuid import uuid4
 
+import psycopg
 import pytest
 
 from olvido.domain.copies import DEADLINE, FRESH
@@ -75,21 +76,33 @@ async def test_requests_do_not_wait_for_each_other_at_the_register(desk: Desk) -
 
 
 async def test_a_backup_expires_by_its_declared_retention(desk: Desk) -> None:
-    """Not a moment sooner, and it is told that nobody looked."""
+    """Counted from when the last byte left files and log, not a moment sooner, and it is told that nobody looked."""
     async with desk.opening(declaring(BACKUP)) as memory:
         report = await forget(memory)
-        asked_at = desk.clock.now()
         step = await step_of(memory, report, "nightly")
-        assert (step.level, step.status, step.deadline) == (Level.E5, StepStatus.OPEN, asked_at + 35 * DAY)
+        assert (step.level, step.status, step.deadline) == (Level.E5, StepStatus.OPEN, desk.clock.now() + 35 * DAY)
+        # Nobody rewrites files here, so that backups of today have it as well.
+        desk.clock.advance(35 * DAY)
+        await memory.erase_pending()
+        step = await step_of(memory, report, "nightly")
+        assert step.status is StepStatus.OPEN
+        assert "still in the files" in str(step.blocker)
+        gone_here_at = desk.clock.now()
+        with psycopg.connect(desk.clone.superuser) as connection:
+            connection.execute(
+                "UPDATE olvido.erasure_steps SET status = 'verified', settled_at = %s WHERE step IN ('files', 'log')",
+                [gone_here_at],
+            )
         desk.clock.advance(35 * DAY - timedelta(seconds=1))
         await memory.erase_pending()
-        assert (await step_of(memory, report, "nightly")).status is StepStatus.OPEN
+        step = await step_of(memory, report, "nightly")
+        assert (step.status, step.deadline) == (StepStatus.OPEN, gone_here_at + 35 * DAY)
         desk.clock.advance(timedelta(seconds=1))
         await memory.erase_pending()
         step = await step_of(memory, report, "nightly")
         assert (step.status, step.settled_at) == (StepStatus.EXPIRED, desk.clock.now())
         assert step.evidence == {
-            "gone_by": (asked_at + 35 * DAY).isoformat(),
+            "gone_by": (gone_here_at + 35 * DAY).isoformat(),
             "declared_retention_seconds": 35 * 86_400,
             "looked": False,
             "at": desk.clock.now().isoformat(),

@@ -15,7 +15,7 @@ import pytest
 import olvido
 from olvido.adapters.ledger import FileLedger
 from olvido.domain.ledger import LedgerState, Standing
-from olvido.errors import SubjectForgotten, TenantClosed, UnsafeDatabase
+from olvido.errors import StoreLocked, SubjectForgotten, TenantClosed, UnsafeDatabase
 from olvido.operations.apply_again import settle
 from tests.conftest import Clone
 from tests.contract.support import Outside, until_waiting
@@ -69,7 +69,9 @@ WHOLE = {"episodes": 1, "preferences": 1}
 
 @pytest.mark.parametrize("target", ["person", "note", "company"])
 @pytest.mark.parametrize("moment", ["intended", "committed", "done"])
-async def test_killed_at_any_moment(clone: Clone, ledger: Path, moment: str, target: str) -> None:
+async def test_killed_at_any_moment(
+    clone: Clone, ledger: Path, monkeypatch: pytest.MonkeyPatch, moment: str, target: str
+) -> None:
     """What was intended is removed before anybody is served, once, and nothing else is."""
     await fill(clone)
     await asyncio.to_thread(forget_and_die, clone, ledger, moment, target)
@@ -79,10 +81,17 @@ async def test_killed_at_any_moment(clone: Clone, ledger: Path, moment: str, tar
     assert state.in_flight == (() if moment == "done" else (1,))
     untouched = moment == "intended" or (moment, target) == ("committed", "company")
     assert (before == dict.fromkeys(PEOPLE, WHOLE)) is untouched
-    # Without the login of a worker it is left to one.
-    async with opening(clone, worker=False):
-        assert await stored(clone) == before
-        assert await state_of(ledger) == state
+    # A login that is no worker's cannot finish it, so it is served only where there is nothing to finish.
+    if state.in_flight:
+        monkeypatch.setattr("olvido.operations.ledger_gate.PATIENCE", 0.0)
+        with pytest.raises(StoreLocked, match="olvido worker"):
+            async with opening(clone, worker=False):
+                pass
+    else:
+        async with opening(clone, worker=False):
+            pass
+    assert await stored(clone) == before
+    assert await state_of(ledger) == state
     assert (await check(clone)).in_flight == len(state.in_flight)
     async with opening(clone) as memory:
         after = await stored(clone)

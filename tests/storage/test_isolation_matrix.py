@@ -222,8 +222,9 @@ def _admits(caller: Caller, relation: Relation, command: str, row: Row) -> bool:
         "due": worker or scope,
         "lives": worker or scope,
         "sealing": worker or tenant,
-        # A request writes down any step, and then sees only what is about its own rows.
-        "erasure_steps": worker or (tenant and (command == "INSERT" or row.get("level") == "E1")),
+        # A request writes down any step that is not settled, and then sees only what is about its own rows.
+        "erasure_steps": worker
+        or (tenant and (row.get("settled_at") is None if command == "INSERT" else row.get("level") == "E1")),
         "legal_holds": tenant if worker else scope,
         "audit_log": tenant and (command != "UPDATE" or row.get("seal") is None),
         "subjects": tenant and (worker or external == setting.external),
@@ -307,6 +308,7 @@ def _statements(relation: Relation) -> dict[str, sql.Composed]:
         "copies": "name = name",
         "ledger_entries": "entry = entry",
         "audit_log": "seal = 1",
+        "erasure_steps": "attempts = attempts",
         "rewrites": "relation = relation",
     }
     parts = {

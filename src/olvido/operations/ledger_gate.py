@@ -17,7 +17,7 @@ from olvido.storage.translation import translated
 
 log = logging.getLogger("olvido.ledger")
 
-PATIENCE = 10.0
+PATIENCE = 5.0
 """Seconds for which an erasure may be under way in another process before it counts as cut short."""
 LOOK_AGAIN = 0.05
 
@@ -63,14 +63,14 @@ async def let_in(ledger: Ledger, url: str, *, worker: bool, seconds: int) -> Non
         raise StoreLocked(explain(seen.standing, seen.state, seen.marks, ledger.place))
 
 
-async def refuse_unsettled(ledger: Ledger, *, patience: float = PATIENCE) -> None:
+async def refuse_unsettled(ledger: Ledger) -> None:
     """Return once every erasure that was under way has an outcome: a login that is no worker's cannot finish one.
 
-    patience: seconds for the processes that are at them. Raises StoreLocked, LedgerUnavailable.
+    The processes that are at them have PATIENCE seconds. Raises StoreLocked, LedgerUnavailable.
     """
     state = await ledger.state()
     under_way = frozenset(() if state is None else state.in_flight)
-    until = time.monotonic() + patience
+    until = time.monotonic() + PATIENCE
     while under_way:
         if time.monotonic() > until:
             raise StoreLocked(
