@@ -1,7 +1,7 @@
 # Two commands are enough: `make demo` and `make test`. Both set everything up first.
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test check pytest bench bench-recall bench-contract bench-crash wheel-smoke format sync docs lock clean schema
+.PHONY: help setup demo test check pytest bench bench-recall bench-contract bench-crash bench-faults wheel-smoke format sync docs lock clean schema
 
 BIN := .venv/bin
 READY := .venv/.ready
@@ -70,6 +70,9 @@ ROUNDS ?= 200
 
 bench-crash: $(READY)  ## Kill the server and its clients at random moments, ROUNDS=200; ARGS="--seed 3"
 	@$(BIN)/python -m bench.crash --rounds $(ROUNDS) $(ARGS)
+
+bench-faults: $(READY)  ## Let each statement of following up a forget fail, about half an hour; ARGS="--every 20"
+	@$(BIN)/python -m bench.faults $(ARGS)
 
 # One version of each package for every platform and Python, so that all of us test the same code.
 lock: $(READY)  ## Bring requirements.lock in line with pyproject.toml; ARGS=--upgrade takes new versions

@@ -1,43 +1,81 @@
-"""Rows of what comes after a forget: files written anew (E2) and the log turned over (E3), and how long others wait."""
+"""Rows of forgetting by level: deleted (E1), files written anew (E2), the log turned over (E3), how long others wait.
+
+The table of docs/forgetting.md is printed from these rows, so that it can be made again by one command.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, cast
 
-from bench.measure import Row, rates_row, say, size_row, timed, times_row
+from bench.measure import Row, rates_row, say, size_row, times_row
 from bench.store import Store
-from olvido.domain.erasure import FILES, Step
+from olvido.domain.erasure import FILES, LOG, Step
 from olvido.domain.erasure_report import ErasureReport
 from olvido.operations import erase_files
 
 TOGETHER = 200
 """Requests that share one rewrite."""
+BESIDE = "records_in_the_same_leaf"
+SMALL = "erase_in_a_small_store"
+FULL = "erase"
+"""Names of the rows of a store with little in it, and of a full one."""
+
+
+@dataclass(kw_only=True, slots=True)
+class _Times:
+    """Milliseconds of each person of one size. lock: of the relation that was locked longest. E3 locks none."""
+
+    deleted: list[float] = field(default_factory=list)
+    files: list[float] = field(default_factory=list)
+    log: list[float] = field(default_factory=list)
+    lock: list[float] = field(default_factory=list)
+
+    def rows(self, name: str) -> list[Row]:
+        return [
+            times_row(f"{name}_E1", self.deleted),
+            times_row(f"{name}_E2", self.files),
+            times_row(f"{name}_E2_longest_lock", self.lock),
+            times_row(f"{name}_E3", self.log),
+        ]
 
 
 async def erasing(store: Store, sizes: Sequence[int], *, rounds: int, name: str) -> list[Row]:
-    """Follow up the forget of people of these sizes, one at a time, and of many people together."""
+    """Forget people of these sizes and follow each up, one at a time, and then many people together."""
     # What was locked for long is left alone for a while; here every round is measured.
     erase_files.REST = 0
     rows: list[Row] = []
     for size in sizes:
-        times: list[float] = []
-        locks: list[float] = []
+        times = _Times()
         for turn in range(rounds):
             subject = f"{name}-{size}-{turn}"
             await store.fill("acme", subject, size)
-            report = await store.person("acme", subject).forget_all()
-            times.append(await timed(lambda _: store.memory.erase_pending(), turn))
-            if report.erasure_id is None:
-                raise LookupError  # there was something to forget
-            locks.append(_longest_lock(await store.memory.erasure("acme", report.erasure_id)))
-        rows += [
-            times_row(f"{name}_{size}", times),
-            times_row(f"{name}_{size}_longest_lock", locks),
-        ]
+            store.administer("settle")
+            await _one(store, subject, times)
+        rows += times.rows(f"{name}_{size}")
     rows += await _together(store, name)
+    rows.append(size_row(f"{name}_{BESIDE}", "records", float(str(store.administer("beside")["records"]))))
     return rows
+
+
+async def _one(store: Store, subject: str, times: _Times) -> None:
+    """Forget one person, as callers do: with the ledger, the request and the read-back; and follow that up at once."""
+    person = store.person("acme", subject)
+    start = time.perf_counter()
+    forgotten = await person.forget_all()
+    times.deleted.append((time.perf_counter() - start) * 1000)
+    if forgotten.erasure_id is None:
+        raise LookupError  # there was something to forget
+    begun_at = await store.memory.now()
+    await store.memory.erase_pending()
+    report = await store.memory.erasure("acme", forgotten.erasure_id)
+    files_at, log_at = _settled(report, FILES), _settled(report, LOG)
+    times.files.append((files_at - begun_at).total_seconds() * 1000)
+    times.log.append((log_at - files_at).total_seconds() * 1000)
+    times.lock.append(_longest_lock(report))
 
 
 async def _together(store: Store, name: str) -> list[Row]:
@@ -56,10 +94,51 @@ async def _together(store: Store, name: str) -> list[Row]:
     ]
 
 
+def _step(report: ErasureReport, name: str) -> Step:
+    return next(step for step in report.steps if step.step == name)
+
+
+def _settled(report: ErasureReport, name: str) -> datetime:
+    """When a step was verified. Raises LookupError if it is open."""
+    step = _step(report, name)
+    if step.settled_at is None:
+        raise LookupError(step.blocker or f"{name} is not done yet")
+    return step.settled_at
+
+
 def _longest_lock(report: ErasureReport) -> float:
-    """Milliseconds for which the relation was locked that was locked longest. Raises LookupError if E2 is open."""
-    files: Step = next(step for step in report.steps if step.step == FILES)
-    if files.settled_at is None:
-        raise LookupError(files.blocker or "files are not rewritten yet")
-    measured = cast("Sequence[Mapping[str, Any]]", files.evidence["relations"])
+    """Milliseconds for which the relation was locked that was locked longest."""
+    measured = cast("Sequence[Mapping[str, Any]]", _step(report, FILES).evidence["relations"])
     return max(float(relation["locked_ms"]) for relation in measured)
+
+
+def table(rows: Sequence[Row], sizes: Sequence[int], records: int) -> Iterator[str]:
+    """The tables of docs/forgetting.md, line by line: each time as its median, and the longest where that differs."""
+    by_name = {row.name: row for row in rows}
+    stores = {SMALL: "little", FULL: f"{records:,}"}
+    yield "| records of the others | of the person | E1 | E2 | longest lock in it | E3 |"
+    yield "| --- | --- | --- | --- | --- | --- |"
+    for name, others in stores.items():
+        for size in sizes:
+            cells = (_time(by_name[f"{name}_{size}_{level}"]) for level in ("E1", "E2", "E2_longest_lock", "E3"))
+            yield f"| {others} | {size:,} | {' | '.join(cells)} |"
+    yield ""
+    yield f"| records of the others | in the same leaf | E2 and E3 of {TOGETHER} people together | steps a second |"
+    yield "| --- | --- | --- | --- |"
+    for name, others in stores.items():
+        beside, took, steps = (
+            by_name[f"{name}_{what}"] for what in (BESIDE, f"{TOGETHER}_together", f"{TOGETHER}_together_steps")
+        )
+        yield f"| {others} | {beside.median:,.0f} | {_time(took)} | {steps.median:.0f} |"
+
+
+def _time(row: Row) -> str:
+    """Milliseconds below a second, seconds above it; the slowest beside the median where there were several."""
+    shown = [_shown(row.median)]
+    if row.n > 1 and _shown(row.p95) != shown[0]:
+        shown.append(f"at most {_shown(row.p95)}")
+    return ", ".join(shown)
+
+
+def _shown(milliseconds: float) -> str:
+    return f"{milliseconds / 1000:.1f} s" if milliseconds >= 1000 else f"{milliseconds:.0f} ms"  # noqa: PLR2004 - in one

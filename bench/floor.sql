@@ -53,3 +53,8 @@ SELECT (SELECT count(*) FROM olvido.episodes) AS records,
 -- name: settle
 -- Write out what is dirty and gather statistics, so that no later row pays for the filling.
 CHECKPOINT
+
+-- name: beside
+-- Records in the files that are written anew when somebody at the company "acme" is forgotten.
+SELECT count(*) AS records FROM olvido.episodes
+ WHERE tableoid = (SELECT tableoid FROM olvido.episodes WHERE tenant_id = 'acme' LIMIT 1)

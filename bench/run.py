@@ -14,7 +14,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import olvido
@@ -76,9 +76,10 @@ async def _filled(store: Store, plan: Plan, parts: Sequence[str], home: Path) ->
     """Rows that are taken in a store full of other people."""
     rows: list[Row] = []
     sizes = {size: f"person-{size}" for size in plan.recalled}
+    erased = (FEW, *plan.sizes)
     if "erase" in parts:
         # Before the store is filled and after: what it costs as the rest grows.
-        rows += await erasing.erasing(store, plan.sizes[:1], rounds=plan.rounds // 2, name="erase_in_a_small_store")
+        rows += await erasing.erasing(store, erased, rounds=max(2, plan.rounds // 2), name=erasing.SMALL)
     if {"forget", "recall", "footprint", "erase"} & set(parts):
         await reads.fill(store, plan.records, sizes)
     if "recall" in parts:
@@ -90,7 +91,9 @@ async def _filled(store: Store, plan: Plan, parts: Sequence[str], home: Path) ->
         asked = plan.recalled[-2]
         rows += await memory.growth(store, home, written=50 * plan.n, recalls=plan.n, subject=sizes[asked], size=asked)
     if "erase" in parts:
-        rows += await erasing.erasing(store, (FEW, *plan.sizes), rounds=plan.rounds // 2, name="erase")
+        rows += await erasing.erasing(store, erased, rounds=max(2, plan.rounds // 2), name=erasing.FULL)
+        for line in erasing.table(rows, erased, plan.records):
+            say(line)
     if "forget" in parts:
         async with opened(home.parent / "small") as small:
             rows.append(await removal.independence(store, small, plan.sizes[0], rounds=2 * plan.rounds))
@@ -106,8 +109,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="a few calls of everything, to see that it runs")
     parser.add_argument("--only", action="append", choices=PARTS, help="only these parts; may be given several times")
     parser.add_argument("--home", type=Path, help="a directory on the disk to measure; by default a temporary one")
+    parser.add_argument("--records", type=int, help="in the filled store, instead of 300,000 (10,000 with --quick)")
     options = parser.parse_args(arguments)
     plan = QUICK if options.quick else FULL
+    plan = replace(plan, records=options.records or plan.records)
+    if plan.records < sum(plan.recalled):
+        parser.error(f"--records must be {sum(plan.recalled):,} or more: so many belong to who is asked about")
     place = Path(tempfile.mkdtemp(prefix="olvido-bench-", dir=options.home)).resolve()
     try:
         rows, facts = asyncio.run(measure(plan, options.only or PARTS, place))

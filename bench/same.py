@@ -51,7 +51,7 @@ class Same:
         version = environment.policy.version
         new = NewEpisode(definition="note", event_id="e", fields={"text": text_of(0)}, occurred_at=moment_of(0))
         report = record_episode.admit_report(environment.policy, SAID, new)
-        prepared = await prepare(environment, report.text, language="en")
+        prepared = await prepare(environment, report.text, language="en", definition=report.rule.definition)
         columns = record_episode.row_of(report, prepared, now, version)
         preferences = []
         for value in LANGUAGES[:2]:

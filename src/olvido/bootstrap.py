@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Generator, Mapping
-from contextlib import AsyncExitStack
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from math import ceil
@@ -215,6 +215,20 @@ def ledger_directory(ledger: str | Path | None, target: str | Path | None) -> Fi
     return FileLedger(path, beside=home)
 
 
+@contextmanager
+def named_ledger(ledger: str | Path | None, target: str | Path | None) -> Iterator[FileLedger | None]:
+    """The ledger that `open` would use, for a while; None for a URL if none is named."""
+    is_named = ledger or os.environ.get(LEDGER)
+    if isinstance(target, str) and target.startswith(URL_SCHEMES) and not is_named:
+        yield None
+        return
+    found = ledger_directory(ledger, target)
+    try:
+        yield found
+    finally:
+        found.close()
+
+
 async def try_default_embedder() -> TriedEmbedder | None:
     """The embedder that `open` would use if none is given, asked for the vector of a fixed text.
 
@@ -251,7 +265,7 @@ async def _open(settings: Settings) -> Memory:
 async def environment_of(settings: Settings, stack: AsyncExitStack, *, locked: bool = False) -> Environment:
     """Everything that is open together. locked: also from a database that does not fit its ledger."""
     from olvido.adapters.anchors import AnchorFile
-    from olvido.adapters.copies.configured import connectors_of, require_declared_cache
+    from olvido.adapters.copies.configured import connectors_of, require_declared_cache, unset_variables
 
     policy = read_policy(settings.policy)
     if settings.cache is not None:
@@ -296,6 +310,7 @@ async def environment_of(settings: Settings, stack: AsyncExitStack, *, locked: b
         signer=keys,
         anchors=None if keys is None else AnchorFile(keys),
         connectors=connectors_of(policy, settings.connectors, os.environ, stack),
+        unset=unset_variables(policy, os.environ),
         cache=settings.cache,
         eraser=None if eraser_url is None else Eraser(eraser_url),
     )

@@ -282,6 +282,7 @@ class CopyProblem(StrEnum):
     REFUSED = "refused"
     NOT_UNDERSTOOD = "not_understood"
     UNSAFE = "unsafe"
+    NOBODY_KNOWN = "nobody_known"
 
 
 class CopyUnavailable(Unavailable):

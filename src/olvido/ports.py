@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 from uuid import UUID
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from olvido.domain.audit import Anchor, Anchored
 from olvido.domain.erasure import Target
-from olvido.domain.ledger import Entry, LedgerState
+from olvido.domain.ledger import Entry, LedgerState, Request
 
 Vectors = NDArray[np.float32]
 """Shape (n, dimensions), one unit-length row a text."""
@@ -89,13 +89,18 @@ class Ledger(Protocol):
         """What these entries say, in their order; numbers that stand for none are passed over."""
 
     async def intend(
-        self, tenant: str, key: UUID | None, record_ids: Sequence[UUID] | None, version: int | None = None
+        self,
+        tenant: str,
+        key: UUID | None,
+        record_ids: Sequence[UUID] | None,
+        version: int | None = None,
+        request: Request | None = None,
     ) -> int:
         """Write down durably what is about to be removed, and return the number of the entry, 1 or more.
 
         key: None is the whole company, which stays closed. record_ids: None is the whole life. version: of the one
-        record, only this version of it, after which the one before is current again. Raises LedgerUnavailable;
-        nothing may be removed then.
+        record, only this version of it, after which the one before is current again. request: whose removal it is.
+        Raises LedgerUnavailable; nothing may be removed then.
         """
 
     async def applied(self, entry: int) -> None:
@@ -126,6 +131,9 @@ class Anchors(Protocol):
 
     async def last(self, tenant: str) -> int:
         """The number of the seal that was written down last for a company; 0 if there is none."""
+
+    async def furthest(self) -> Mapping[str, Anchor]:
+        """The anchor of the highest seal of each company, of those that count; believes what it reads."""
 
     async def append(self, anchor: Anchor) -> None:
         """Write an anchor down, durably."""

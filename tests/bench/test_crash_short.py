@@ -7,8 +7,6 @@ That one process goes on when another one that has the same directory open is ki
 from __future__ import annotations
 
 import json
-import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +18,7 @@ from bench.crash_checks import WANTED, Checks, Line, read_log
 from bench.crash_client import NOW, TENANT, note, opened
 from olvido.adapters import embedded
 from tests.contract.support import CONFIRMED
+from tests.places import server_directory
 
 ROUNDS = 4
 
@@ -37,9 +36,8 @@ def test_nothing_is_lost_in_part_or_back_after_a_crash(capsys: pytest.CaptureFix
 @pytest.fixture
 def home() -> Iterator[Path]:
     """A home directory with a short path, which does not exist yet."""
-    place = Path(tempfile.mkdtemp(prefix="olvido-lies-", dir="/tmp")).resolve()
-    yield place / "home"
-    shutil.rmtree(place)
+    with server_directory() as place:
+        yield place / "home"
 
 
 async def test_what_is_missing_in_part_or_back_is_noticed(home: Path) -> None:

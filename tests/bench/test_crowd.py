@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -13,6 +11,7 @@ import olvido
 from bench import crowd, reads
 from bench.data import recall_of
 from bench.store import Store, opened
+from tests.places import server_directory
 
 MODEL = 60
 
@@ -20,9 +19,8 @@ MODEL = 60
 @pytest.fixture
 def place() -> Iterator[Path]:
     """A directory that the database server can be let into."""
-    place = Path(tempfile.mkdtemp(prefix="olvido-suite-", dir="/tmp")).resolve()
-    yield place
-    shutil.rmtree(place)
+    with server_directory() as directory:
+        yield directory
 
 
 @pytest.fixture

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +13,7 @@ from bench.asking import Answers, Asked, episode_of, renamed, told_apart
 from bench.conversations import Question, Turn, UnreadableFile, read
 from bench.relevance import Ranking
 from olvido.domain.policy_document import Ranking as Weights
+from tests.places import server_directory
 
 INVENTED = Path(__file__).with_name("conversations.jsonl")
 NOTHING_GETS_THROUGH = ("--set", "ranking.omit_below=1", "--set", "ranking.weak_below=1")
@@ -47,9 +46,8 @@ def test_it_asks_every_question_and_prints_one_json_object(capfd: pytest.Capture
 @pytest.fixture
 def place() -> Iterator[Path]:
     """A directory that the database server can be let into."""
-    place = Path(tempfile.mkdtemp(prefix="olvido-suite-", dir="/tmp")).resolve()
-    yield place
-    shutil.rmtree(place)
+    with server_directory() as directory:
+        yield directory
 
 
 def test_a_filled_directory_is_used_again_and_settings_change_the_ranking(

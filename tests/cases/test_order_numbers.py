@@ -22,6 +22,8 @@ TEXTS = {
     "underscore": "uses the ticket name case_17 for it",
     "percent": "the coupon 50%-OFF-9x was refused",
     "plain": "asked about the seat map, the meal and nothing else",
+    "groups": "the parcel is ZT 7741 0932 and it is late",
+    "hyphens": "the parcel is ZT-7741-5500 and it is late",
 }
 
 
@@ -57,6 +59,11 @@ WHOLE = {
     "is there news about CASE-9042?": "ev-CASE-9042",
     "case 9041": "ev-CASE-9041",
     "50%-OFF-9x": "percent",
+    "ZT77410932": "groups",
+    "where is zt-7741-0932?": "groups",
+    "ZT 7741 5500": "hyphens",
+    "ZT77415500": "hyphens",
+    "7741 0932": "groups",
 }
 """Questions that name one thing, and the record of it."""
 
@@ -70,6 +77,9 @@ PARTS: dict[str, set[str]] = {
     "case-904": {"ev-CASE-9041", "ev-CASE-9042"},
     "se_1": {"underscore"},
     "f_17": set(),
+    "7741": {"groups", "hyphens"},
+    "ZT 7741": {"groups", "hyphens"},
+    "T77415": {"hyphens"},
 }
 """Parts, and every record of which an identifier has that part."""
 

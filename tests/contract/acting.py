@@ -35,6 +35,7 @@ class Acting(RuleBasedStateMachine):
         self.stage = stage
         self.stage.outside.empty()
         self.stage.clock.set(START)
+        self.stage.embedder.fails = False
         self.model = Model(START)
         self.handles: dict[Scope, ScopedMemory] = {}
         self.over: list[ScopedMemory] = []

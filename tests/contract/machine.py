@@ -16,6 +16,7 @@ from olvido import Origin, ScopedMemory
 from olvido.errors import NotFound, SubjectForgotten, TenantClosed
 from tests.contract.acting import START
 from tests.contract.carrying import Carrying
+from tests.contract.mending import Mending
 from tests.contract.model_records import Expiry, Life
 from tests.contract.served import check_report, check_served
 from tests.contract.strategies import HOUR, LEAVING, NOTES, SCOPES, TITLES, expiry, steps
@@ -23,7 +24,7 @@ from tests.contract.support import Scope, Stored
 from tests.contract.talking import Talking
 
 
-class Contract(Talking, Carrying):
+class Contract(Talking, Carrying, Mending):
     """Every kind of step, and what has to hold after each."""
 
     @initialize()
@@ -308,7 +309,8 @@ class Contract(Talking, Carrying):
                 continue
             life = self.model.life(scope)
             note(f"checking {scope} at {self.model.now}")
-            self.stage.run(check_served(self.handle(scope), life, self.model.now, self.question))
+            gaps = 0 if self.mended else self.stage.outside.without_vector(self.model.now).get(scope, 0)
+            self.stage.run(check_served(self.handle(scope), life, self.model.now, self.question, gaps))
             for record_id in life.records():
                 self.model.forgotten[scope[0]].hold(life.key, record_id, self.model.now)
             self.seen.update(life.records())

@@ -17,12 +17,15 @@ PAGE = 3
 LAST = 3
 
 
-async def check_served(memory: ScopedMemory, expected: model.Life, now: datetime, question: str) -> None:
-    """Assert that every read of this scope answers what is live in `expected`; its records get the ids answered."""
+async def check_served(memory: ScopedMemory, expected: model.Life, now: datetime, question: str, gaps: int) -> None:
+    """Assert that every read of this scope answers what is live in `expected`; its records get the ids answered.
+
+    gaps: how many of its live records have no vector.
+    """
     await all_of(
         _check_rows(memory, expected),
         _check_preferences(memory, expected, now),
-        _check_episodes(memory, expected, now, question),
+        _check_episodes(memory, expected, now, question, gaps),
         _check_sessions(memory, expected, now),
         _check_summaries(memory, expected, now),
     )
@@ -71,7 +74,7 @@ async def _check_preferences(memory: ScopedMemory, expected: model.Life, now: da
         assert [each.valid_to is None for each in history] == [each is chain.head for each in kept]
 
 
-async def _check_episodes(memory: ScopedMemory, expected: model.Life, now: datetime, question: str) -> None:
+async def _check_episodes(memory: ScopedMemory, expected: model.Life, now: datetime, question: str, gaps: int) -> None:
     found: dict[UUID, Episode] = {}
     cursor = None
     while True:
@@ -93,7 +96,7 @@ async def _check_episodes(memory: ScopedMemory, expected: model.Life, now: datet
         identify(expected.episodes[key], episode.record_id)
     for record_id in list(found)[:2]:
         assert await memory.get_episode(record_id) == found[record_id]
-    await _check_recall(memory, expected, now, question, found)
+    await _check_recall(memory, expected, now, question, found, gaps=gaps)
 
 
 def _body(episode: Episode) -> tuple[object, ...]:
@@ -154,7 +157,7 @@ async def _check_summaries(memory: ScopedMemory, expected: model.Life, now: date
 
 
 async def _check_recall(
-    memory: ScopedMemory, expected: model.Life, now: datetime, question: str, live: dict[UUID, Episode]
+    memory: ScopedMemory, expected: model.Life, now: datetime, question: str, live: dict[UUID, Episode], *, gaps: int
 ) -> None:
     recalled = await memory.recall(question, limit=50)
     assert recalled.now == now
@@ -166,7 +169,7 @@ async def _check_recall(
     told = [record_id for item in recalled.items for record_id in item.record_ids]
     assert len(told) == len(set(told)), "each record is told once"
     assert len(told) + recalled.omitted == len(live)
-    assert recalled.index_complete
+    assert (recalled.text_only, recalled.unindexed) == (False, gaps)
     asked_for = {record_id for record_id, episode in live.items() if question in episode.fields.values()}
     assert asked_for <= set(told), "its own text finds a record"
 

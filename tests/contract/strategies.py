@@ -116,6 +116,8 @@ _ARGUMENTS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
     "forget_all": {"scope": scopes, "whose": st.sampled_from(["in use", "new"])},
     "use_old_handle": {"pick": picks, "write": st.integers(0, 8)},
     "forget_tenant": {},
+    "lose_embedder": {"fails": st.sampled_from([True, True, False])},
+    "repair": {"out": st.sampled_from([False, False, False, True]), "batch": st.sampled_from([1, 2, 64])},
 }
 _WEIGHTS = {
     "state": 9,
@@ -135,6 +137,8 @@ _WEIGHTS = {
     "forget_all": 1,
     "use_old_handle": 2,
     "forget_tenant": 1,
+    "lose_embedder": 3,
+    "repair": 3,
 }
 
 # Weighted here and not as rules of their own: the state machine would leave half of its rules out of each history, and

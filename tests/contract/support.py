@@ -16,6 +16,7 @@ import psycopg
 from psycopg import sql
 
 from olvido import Memory, OlvidoError, Origin
+from olvido.errors import EmbedderUnavailable
 from olvido.ports import Embedder, Vector, Vectors
 from olvido.testing import ManualClock
 
@@ -76,6 +77,12 @@ _EMPTY_SUMMARIES = """
 SELECT count(*) FROM olvido.summaries s
  WHERE NOT EXISTS (SELECT FROM olvido.summary_sources r WHERE r.summary_id = s.record_id)
 """
+_WITHOUT_VECTOR = """
+SELECT s.tenant_id, s.external_id, count(*)
+  FROM olvido.subjects s JOIN olvido.tenants t USING (tenant_id)
+  JOIN olvido.index_entries i USING (tenant_id, subject_key)
+ WHERE t.closed_at IS NULL AND i.embedding IS NULL AND (i.expires_at IS NULL OR i.expires_at > %s) GROUP BY 1, 2
+"""
 CONSISTENCY = {
     "what expires earlier than its life is scheduled for a purge": _OVERDUE,
     "records without an index entry, or the reverse": _INDEX_GAPS,
@@ -128,6 +135,30 @@ class PausedEmbedder:
         """What the other one answers, after the pause."""
         self.started.set()
         await self.go.wait()
+        return await self._embedder.embed_passages(texts)
+
+    async def embed_query(self, text: str) -> Vector:
+        """What the other one answers."""
+        return await self._embedder.embed_query(text)
+
+    async def centre(self) -> Vector:
+        """What the other one answers."""
+        return await self._embedder.centre()
+
+
+class FailingEmbedder:
+    """Another embedder that gives no vector of a record while `fails` is set; questions are answered."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self.id = embedder.id
+        self.dimensions = embedder.dimensions
+        self.fails = False
+
+    async def embed_passages(self, texts: Sequence[str]) -> Vectors:
+        """What the other one answers, or nothing usable."""
+        if self.fails:
+            raise EmbedderUnavailable("out")
         return await self._embedder.embed_passages(texts)
 
     async def embed_query(self, text: str) -> Vector:
@@ -203,6 +234,11 @@ class Outside:
                 counted[problem] = -1 if row is None else int(row[0])
         return counted
 
+    def without_vector(self, now: datetime) -> dict[Scope, int]:
+        """How many live records of each scope of an open company are found by their words only."""
+        found = self._connection.execute(_WITHOUT_VECTOR.encode(), [now])
+        return {(tenant, subject): count for tenant, subject, count in found}
+
     def keys(self, tenant: str) -> list[UUID]:
         """The keys of the lives of one company."""
         rows = self._connection.execute("SELECT subject_key FROM olvido.subjects WHERE tenant_id = %s", [tenant])
@@ -274,6 +310,7 @@ class Stage:
     memory: Memory
     clock: ManualClock
     outside: Outside
+    embedder: FailingEmbedder
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run to the end on the one loop."""

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import random
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +20,7 @@ from olvido.adapters import embedded
 from tests.adapters.embedded.support import kill_server
 from tests.contract.crash_client import TENANT, fill, person
 from tests.contract.support import Outside, PlainDetector, PlainEmbedder
+from tests.places import server_directory
 
 ROUNDS = 4
 
@@ -29,9 +28,8 @@ ROUNDS = 4
 @pytest.fixture
 def home() -> Iterator[Path]:
     """A home directory with a short path, which does not exist yet."""
-    place = Path(tempfile.mkdtemp(prefix="olvido-crash-", dir="/tmp")).resolve()
-    yield place / "home"
-    shutil.rmtree(place)
+    with server_directory() as place:
+        yield place / "home"
 
 
 def run_and_kill(home: Path, name: str, lines: int, *, server: bool) -> list[list[Any]]:

@@ -11,7 +11,6 @@ import random
 import resource
 import shutil
 import subprocess
-import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -25,6 +24,7 @@ from olvido.errors import DatabaseUnavailable
 from olvido.storage.translation import translated
 from tests.adapters.embedded.support import server_pid
 from tests.contract.support import Outside, PlainDetector, PlainEmbedder
+from tests.places import server_directory
 
 MEGABYTE = 1_000_000
 DISK = 100 * MEGABYTE
@@ -49,9 +49,8 @@ def small_disk(place: Path) -> Iterator[None]:
 @pytest.fixture
 def place() -> Iterator[Path]:
     """An empty directory with a short path."""
-    path = Path(tempfile.mkdtemp(prefix="olvido-full-", dir="/tmp")).resolve()
-    yield path
-    shutil.rmtree(path)
+    with server_directory() as path:
+        yield path
 
 
 @asynccontextmanager

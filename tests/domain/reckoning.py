@@ -16,6 +16,9 @@ B = 0.5
 MOST = 3
 """A word counts at most so often."""
 
+NAMED = 0.5
+"""So near is within the time that is all the question asks for."""
+
 UNITS = 10**9
 """Scores that are equal to nine decimal places are a tie."""
 
@@ -45,12 +48,16 @@ class Known:
 
 @dataclass(frozen=True, kw_only=True)
 class Query:
-    """What the formula takes of the question. date_weight: from 0 to 1, of an instant."""
+    """What the formula takes of the question. date_weight: from 0 to 1, of an instant.
+
+    named: how far an instant lies in the time that is all the question asks for; None if it asks for something else.
+    """
 
     words: int
     now: datetime
     asks_when: bool = False
     date_weight: Callable[[datetime], float] = lambda _: 0
+    named: Callable[[datetime], float] | None = None
 
 
 Parts = dict[str, float | None]
@@ -91,24 +98,27 @@ def reckon(known: Sequence[Known], query: Query, ranking: Ranking) -> dict[UUID,
     return scores
 
 
-def in_order(known: Sequence[Known], scores: Mapping[UUID, Parts], ranking: Ranking) -> list[UUID]:
+def in_order(known: Sequence[Known], query: Query, scores: Mapping[UUID, Parts], ranking: Ranking) -> list[UUID]:
     """The episodes that may be shown: by score, then the newest first, then by id."""
-    match = {
-        one.record_id: _number(scores, one, "base") + _number(scores, one, "date")
-        for one in known
-        if not one.is_preference
-    }
+    told = [one for one in known if not one.is_preference]
+    relevant = any(_number(scores, one, "base") >= ranking.omit_below for one in told)
+    floor = ranking.omit_below if query.named is None else ranking.weak_below
     shown = [
         one
-        for one in known
-        if not one.is_preference
-        and match[one.record_id] + _number(scores, one, "session") >= ranking.omit_below
-        and max(match.values()) >= ranking.omit_below
+        for one in told
+        if (relevant and _enough(scores, one) >= floor)
+        or (query.named is not None and query.named(one.occurred_at) >= NAMED)
     ]
     shown.sort(key=lambda one: one.record_id)
     shown.sort(key=lambda one: one.occurred_at, reverse=True)
     shown.sort(key=lambda one: _number(scores, one, "score"), reverse=True)
     return [one.record_id for one in shown]
+
+
+def _enough(scores: Mapping[UUID, Parts], one: Known) -> float:
+    """What the floor is compared with: a date counts at most three times as much as what else matches."""
+    base = _number(scores, one, "base")
+    return base + min(_number(scores, one, "date"), 3 * base) + _number(scores, one, "session")
 
 
 def _rounded(score: float) -> float:

@@ -262,3 +262,45 @@ def test_records_that_tell_a_time(text: str) -> None:
 def test_records_that_tell_none(text: str) -> None:
     """Other records do not."""
     assert not tells_time(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "What happened in March?",
+        "march 2026",
+        "March",
+        "What did we talk about last week?",
+        "Anything new since yesterday?",
+        "Tell me everything from January to March 2026",
+        "Forget what I said on 2 June",
+        "\u00bfQu\u00e9 pas\u00f3 en marzo?",
+        "\u00bfQu\u00e9 me dijiste ayer?",
+        "O que aconteceu em mar\u00e7o?",
+        "novidades de ontem",
+    ],
+)
+def test_questions_for_a_date_alone(text: str) -> None:
+    """A question that names dates and no topic asks for whatever happened then."""
+    steps = dates(text, NOW)
+    assert steps is not None
+    assert steps.alone
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "refund March 2026",
+        "What did Ana say in March?",
+        "What happened to the refund in March?",
+        "on 2026-06-02 at 10:30",
+        "\u00bfQu\u00e9 pas\u00f3 con mi pedido en marzo?",
+        "O que aconteceu com o reembolso em mar\u00e7o?",
+        "\u4e88\u7d04 2026-06-02",
+    ],
+)
+def test_questions_for_something_at_a_date(text: str) -> None:
+    """A word for a topic, a name, a time of day or another script beside the date is asked for as well."""
+    steps = dates(text, NOW)
+    assert steps is not None
+    assert not steps.alone

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from olvido.domain.question import analyse, identifiers, speaker
@@ -93,6 +95,82 @@ def test_fragments_find_identifiers(question: str, text: str, case_id: str | Non
 def test_questions_without_fragments(question: str) -> None:
     """Dates, short words, plain words and shouted questions name no identifier."""
     assert analyse(question, "en").fragments == ()
+
+
+FORMS = ("{}{}{}", "{}-{}-{}", "{} {} {}", "{}.{}.{}", "{} {}-{}", "{}\u00a0{}\u00a0{}", "{} \u2013 {} \u2013 {}")
+"""Ways to write the same identifier."""
+
+
+@pytest.mark.parametrize("asked_as", FORMS)
+@pytest.mark.parametrize("stored_as", FORMS)
+@pytest.mark.parametrize("groups", [("AB", "1234", "5678"), ("ES91", "2100", "0418"), ("TKT", "204", "91")])
+def test_groups_are_one_identifier(stored_as: str, asked_as: str, groups: tuple[str, str, str]) -> None:
+    """However the groups of an identifier are written, on either side, it is found, and no other that is like it."""
+    question = f"what about {asked_as.format(*groups)} please?"
+    assert hits(question, f"order {stored_as.format(*groups)} is late")
+    for other in (f"{groups[0]}-{groups[1]}-9990", f"XY-{groups[1]}-9990", f"order {groups[1]}"):
+        assert not hits(question, f"order {other} is late")
+
+
+@pytest.mark.parametrize(
+    "question, text",
+    [
+        ("AB 1234", "order AB12345678"),
+        ("1234 5678", "order AB-12345678"),
+        ("5678", "order AB 1234 5678"),
+        ("B123", "order AB 1234 5678"),
+        ("234-56", "order AB 1234 5678"),
+        ("my number is 123 456 789", "number 123456789"),
+        ("call 123456789", "please call 123 456 789"),
+        ("11 91234 5678", "call +55 11 91234-5678"),
+        ("+5511912345678", "call +55 11 91234-5678"),
+        ("GB29 NWBK 6016 1331 9268 19", "account GB29NWBK60161331926819"),
+        ("60161331", "account GB29 NWBK 6016 1331 9268 19"),
+        ("is AB 1234 2026 there", "order AB-1234 came"),
+        ("is AB 1234 2026 there", "order AB-12342026 came"),
+        ("lots 1234 5678", "lot 1234 came"),
+    ],
+)
+def test_parts_of_groups(question: str, text: str) -> None:
+    """A part is found from four characters on, across the gaps; two numbers that stand together are two as well."""
+    assert hits(question, text)
+
+
+@pytest.mark.parametrize(
+    "question, text",
+    [
+        ("between 10 30 and 11 45", "order 10301145"),
+        ("at 10:30 11:45", "order 10301145"),
+        ("from 2025 2026", "order 20252026"),
+        ("on 12 05 2026", "order 12052026"),
+        ("order 10301145", "between 10 30 and 11 45"),
+        ("order 20252026", "in 2025 2026"),
+        ("order 1205", "on 12 05 at ten"),
+        ("12 34", "AB-1234"),
+    ],
+)
+def test_short_groups_are_none(question: str, text: str) -> None:
+    """Years, dates and times that stand together are no identifier, in a question or in a record."""
+    assert not hits(question, text)
+
+
+@given(
+    st.text("ABCDEFGHJKLMNPQRSTUVWXYZ", min_size=2, max_size=3).filter(lambda head: identifiers(f"{head} 345", None)),
+    st.lists(st.text("0123456789", min_size=3, max_size=5), min_size=2, max_size=4),
+    st.sampled_from(["", "-", " ", "."]),
+    st.sampled_from(["", "-", " ", "."]),
+    st.data(),
+)
+@settings(deadline=None)
+def test_groups_in_any_two_forms(head: str, groups: list[str], stored: str, asked: str, data: st.DataObject) -> None:
+    """An identifier of letters and groups of digits is found by itself and by each part, however both are written."""
+    whole, record = "".join([head, *groups]), f"order {stored.join([head, *groups])} is late"
+    assume(not re.fullmatch("(?:19|20)..", groups[0]))  # "AB 2026 123" may as well be a year and something else
+    assert hits(f"see {asked.join([head, *groups])}", record)
+    start = data.draw(st.integers(0, len(whole) - 4))
+    part = whole[start : data.draw(st.integers(start + 4, len(whole)))]
+    assume(not re.fullmatch("(?:19|20)..", part))
+    assert hits(part, record)
 
 
 def test_short_queries_are_fragments() -> None:

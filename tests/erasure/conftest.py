@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,14 +20,14 @@ from tests.contract.support import PlainDetector
 from tests.erasure.audited import World
 from tests.erasure.place import Place
 from tests.operations.word_embedder import WordEmbedder
+from tests.places import server_directory
 
 
 @contextmanager
 def new_place(settings: str = "") -> Iterator[Place]:
     """A place with a running, migrated server. settings: of the server, which those of Olvido do not override."""
-    directory = Path(tempfile.mkdtemp(prefix="olvido-erasure-", dir="/tmp")).resolve()
-    home = directory / "home"
-    try:
+    with server_directory() as directory:
+        home = directory / "home"
         if settings:
             embedded.start(home).close()
             with (home / "pg" / "postgresql.auto.conf").open("a", encoding="utf-8") as file:
@@ -37,8 +35,6 @@ def new_place(settings: str = "") -> Iterator[Place]:
         with embedded.start(home) as server:
             olvido.migrate(server.urls.superuser, leaves=EMBEDDED_LEAVES)
             yield Place(directory=directory, urls=server.urls)
-    finally:
-        shutil.rmtree(directory)
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import psycopg
 import pytest
-from psycopg import sql
 
 from olvido.domain.erasure import Level
 from olvido.domain.erasure_status import ErasureStatus
@@ -116,31 +115,6 @@ async def test_what_was_purged_before_goes_with_the_person(place: Place, clock: 
         assert report.removed.keys() & {"sessions", "messages"} == set()
         await memory.erase_pending()
         assert place.found(word=pieces(word)) == {"word": set()}
-
-
-async def test_no_role_sees_what_was_forgotten(place: Place, clock: ManualClock) -> None:
-    """From level E1 on, no row of any relation holds the word, for whoever may read it, inside the scope or past it."""
-    word = marker("unseen")
-    async with place.opening(clock) as memory:
-        who = await remember_everything(memory, "acme", "unseen", word)
-        ((key,),) = place.rows("SELECT subject_key::text FROM olvido.subjects WHERE external_id = 'unseen'")
-        await who.forget_all()
-        for url in (place.urls.app, place.urls.worker):
-            with psycopg.connect(url) as connection:
-                connection.execute(
-                    "SELECT set_config('olvido.tenant', 'acme', true), set_config('olvido.subject', %s, true),"
-                    " set_config('olvido.external', 'unseen', true)",
-                    [key],
-                )
-                for (relation,) in place.rows(
-                    "SELECT table_name FROM information_schema.table_privileges WHERE table_schema = 'olvido'"
-                    " AND grantee = %s AND privilege_type = 'SELECT'",
-                    ["olvido_app" if url == place.urls.app else "olvido_worker"],
-                ):
-                    query = sql.SQL("SELECT t::text FROM olvido.{} AS t").format(sql.Identifier(str(relation)))
-                    found = connection.execute(query).fetchall()
-                    assert not any(word in row for (row,) in found)
-        assert where(dump(place.urls.superuser), word) == []
 
 
 async def test_a_search_finds_a_marker_that_is_compressed(place: Place) -> None:

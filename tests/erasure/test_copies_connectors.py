@@ -210,7 +210,7 @@ async def test_a_connector_that_is_not_here_is_waited_for(desk: Desk) -> None:
         report = await forget(memory)
         await memory.erase_pending()
         step = await step_of(memory, report)
-        assert (step.status, "register it" in (step.blocker or "")) == (StepStatus.OPEN, True)
+        assert (step.status, "olvido.open(connectors={...})" in (step.blocker or "")) == (StepStatus.OPEN, True)
     desk.clock.advance(timedelta(hours=1))
     async with desk.opening(policy, crm=Copy(things={"ana": 1})) as memory:
         await memory.erase_pending()

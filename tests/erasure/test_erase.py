@@ -144,6 +144,18 @@ async def test_a_worker_that_died_is_followed_by_one_that_does_the_rest(
     assert (await steps(erasing, erasure_id))["files"].attempts == 2
 
 
+async def test_a_round_that_lasts_ends_and_the_next_one_goes_on(
+    erasing: Memory, rewritten: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A round that is over its time after one relation leaves the rest to later ones, and nothing is done twice."""
+    monkeypatch.setattr(erase_files, "ROUND_SECONDS", 0.0)
+    await forget(erasing, "ines")
+    erased = await erasing.erase_pending()
+    assert (erased.settled, erased.hindered, erased.in_the_way) == (LOCAL, 0, {})
+    assert erased.worked == WHOLE + 1  # a round for each relation, and the log
+    assert len(rewritten) == len(set(rewritten)) == WHOLE
+
+
 async def test_two_workers_do_everything_once(
     opening_eraser: Callable[..., Opening], clone: Clone, rewritten: list[str]
 ) -> None:

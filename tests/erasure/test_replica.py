@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
-from pathlib import Path
 from uuid import UUID
 
 import psycopg
@@ -25,6 +22,7 @@ from tests.erasure.conftest import new_place
 from tests.erasure.following import HOUR, steps
 from tests.erasure.place import Place, remember_everything, without_copies
 from tests.erasure.standby import NAME, Standby
+from tests.places import server_directory
 
 FILES_ONLY = {Level.E2: 1}
 LOG_ONLY = {Level.E3: 1}
@@ -40,15 +38,14 @@ def place() -> Iterator[Place]:
 @pytest.fixture(scope="module")
 def made(place: Place) -> Iterator[Standby]:
     """Its standby, which runs."""
-    directory = Path(tempfile.mkdtemp(prefix="olvido-standby-", dir="/tmp")).resolve()
-    standby = Standby(place=place, directory=directory)
-    try:
-        standby.make()
-        standby.start()
-        yield standby
-    finally:
-        standby.stop()
-        shutil.rmtree(directory)
+    with server_directory() as directory:
+        standby = Standby(place=place, directory=directory)
+        try:
+            standby.make()
+            standby.start()
+            yield standby
+        finally:
+            standby.stop()
 
 
 @pytest.fixture

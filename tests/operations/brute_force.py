@@ -87,9 +87,16 @@ async def expected(shelf: Shelf, asking: Asking) -> tuple[list[UUID], dict[UUID,
     def date_weight(at: datetime) -> float:
         return 0 if spans is None else spans.weights[sum(bound <= at for bound in spans.bounds)]
 
-    query = Query(words=len(read.words), now=asking.now, asks_when=read.when, date_weight=date_weight)
+    most = max(spans.weights) if spans is not None and spans.alone else 0
+    query = Query(
+        words=len(read.words),
+        now=asking.now,
+        asks_when=read.when,
+        date_weight=date_weight,
+        named=(lambda at: date_weight(at) / most) if most else None,
+    )
     scores = reckon(known, query, asking.policy.ranking)
-    return in_order(known, scores, asking.policy.ranking), scores
+    return in_order(known, query, scores, asking.policy.ranking), scores
 
 
 def eligible(shelf: Shelf, asking: Asking) -> list[Episode]:

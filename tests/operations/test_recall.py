@@ -14,7 +14,7 @@ import olvido
 from olvido.domain.origin import Origin
 from olvido.errors import InvalidInput, InvalidScope, InvalidTime, InvalidValue, LiveState, NotInPolicy, OlvidoError
 from olvido.testing import ManualClock
-from tests.operations.conftest import OpenWith
+from tests.operations.conftest import OpenWith, Person
 from tests.operations.word_embedder import DAY, NOTES, WordEmbedder
 
 
@@ -234,6 +234,23 @@ async def test_live_state_is_consulted(ana: olvido.ScopedMemory, clock: ManualCl
     paid = next(item for item in recalled.items if item.record.event_id == "paid")
     assert paid.live_topic == "payment"
     assert "for the current state consult billing.get_payment" in paid.label
+
+
+async def test_a_live_state_was_last_mentioned_before_any_number_of_words(person: Person, clock: ManualClock) -> None:
+    """However many newer episodes have its words without meaning it, the newest that mentions it is found."""
+    bea = person("bea")
+    seen = clock.now() - 30 * DAY
+    told = [("she paid in full", seen - DAY), ("the refund was refused", seen)]
+    # Each has a word of the payment and says something else by it.
+    told += [(f"in charge of team {number}", clock.now() - DAY - number * DAY / 1000) for number in range(2 * 200 + 7)]
+    await bea.record_episodes(
+        [olvido.NewEpisode(definition="note", fields={"text": text}, occurred_at=at) for text, at in told]
+    )
+    assert [each.last_seen for each in (await bea.recall("was I charged?")).consult] == [seen]
+    for text in ("refund refused", "paid in full"):
+        found = (await bea.recall(text)).items[0]
+        await bea.forget(found.record_id)
+    assert [each.last_seen for each in (await bea.recall("was I charged?")).consult] == [None]
 
 
 async def test_nobody_yet_is_an_empty_answer(word_memory: olvido.Memory) -> None:

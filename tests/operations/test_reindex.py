@@ -202,16 +202,117 @@ async def test_nobody_else_is_touched(open_with: OpenWith, words: WordEmbedder) 
 
 
 @pytest.mark.usefixtures("ana")
-async def test_a_company_that_was_closed_is_not_sent_to_an_embedder(open_with: OpenWith, clone: Clone) -> None:
-    """What is about to be forgotten is left as it is, and stays among the lives that wait."""
+async def test_a_company_that_was_closed_is_not_sent_to_an_embedder(
+    open_with: OpenWith, clone: Clone, clock: ManualClock
+) -> None:
+    """What is about to be forgotten is left as it is, and waits for no repair from the first look on."""
     with psycopg.connect(clone.superuser) as connection:
         connection.execute("UPDATE olvido.tenants SET closed_at = clock_timestamp()")
     watched = Watched()
     async with open_with(watched, None) as memory:
         report = await memory.repair_index()
-        assert (report.lives, report.repaired, report.waiting, watched.asked) == (1, 0, 1, [])
+        assert (report.lives, report.repaired, report.waiting, watched.asked) == (1, 0, 0, [])
+        clock.advance(SECOND)
+        assert (await memory.repair_index(recheck=True)).lives == 0
         with pytest.raises(TenantClosed):
             await person(memory).recall("seats")
+        assert (await memory.forget_tenant("acme")).lives == 1
+    assert noted(clone) == []
+
+
+def with_fields(searchable: str) -> olvido.Policy:
+    """The default policy with other fields of a support case that recall searches in."""
+    text = default_policy_text()
+    start = text.index("searchable:", text.index("  support-case:"))
+    end = text.index("]", start) + 1
+    return load_policy(f"{text[:start]}searchable: {searchable}{text[end:]}", "other fields")
+
+
+async def fields_of_a_case(memory: olvido.Memory, clock: ManualClock) -> ScopedMemory:
+    """Somebody with a note, a preference and a case whose summary and title have no word in common."""
+    who = person(memory)
+    await who.remember("prefers aisle seats")
+    await who.set_preference("language", "pt", origin=CONFIRMED)
+    await who.record_episode(
+        "support-case",
+        event_id="ev1",
+        case_id="at1",
+        fields={"title": "course access", "summary": "zebra crossing"},
+        occurred_at=clock.now(),
+        origin=Origin.observed("crm.lookup"),
+    )
+    return who
+
+
+async def found_by(who: ScopedMemory, word: str) -> list[str]:
+    """The events of the items that have the very word."""
+    items = (await who.recall(word, explain=True)).items
+    return [item.record.event_id for item in items if item.parts is not None and (item.parts.lex or 0) > 0]
+
+
+async def test_a_change_of_what_is_searchable_is_repaired(
+    open_with: OpenWith, clock: ManualClock, clone: Clone
+) -> None:
+    """Records of before are found by the fields of the policy of now, and only these are embedded again."""
+    wide, narrow = with_fields("[title, summary]"), with_fields("[title]")
+    async with open_with(WordEmbedder(NEW), narrow) as memory:
+        who = await fields_of_a_case(memory, clock)
+        await memory.repair_index()
+        assert await found_by(who, "zebra") == []
+    for policy, expected in ((wide, ["ev1"]), (narrow, [])):
+        watched = Watched()
+        async with open_with(watched, policy) as memory:
+            found = await person(memory).recall("course access")
+            assert found.index_complete, "what is stored answers meanwhile"
+            report = await memory.repair_index()
+            assert (report.lives, report.repaired, report.settled, report.waiting) == (1, 1, 1, 0)
+            assert len(watched.asked) == 1
+            assert await found_by(person(memory), "zebra") == expected
+            await person(memory).remember("another note")
+            assert (await memory.repair_index()).lives == 0
+    assert entries(clone) == {(LEXER, NEW): 5}
+
+
+async def test_a_vector_of_the_old_fields_is_not_taken_for_a_new_one(open_with: OpenWith, clock: ManualClock) -> None:
+    """While the embedder is out the words are those of the new fields, and the vector is made as soon as it answers."""
+    async with open_with(WordEmbedder(NEW), with_fields("[title]")) as memory:
+        await fields_of_a_case(memory, clock)
+        await memory.repair_index()
+    watched = Watched(refuses="")
+    async with open_with(watched, with_fields("[title, summary]")) as memory:
+        report = await memory.repair_index()
+        assert (report.repaired, report.failed, report.settled, report.waiting) == (1, 1, 0, 1)
+        assert await found_by(person(memory), "zebra") == ["ev1"]
+    watched = Watched()
+    clock.advance(SECOND)
+    async with open_with(watched, with_fields("[title, summary]")) as memory:
+        report = await memory.repair_index()
+        assert (report.repaired, report.failed, report.settled) == (1, 0, 1)
+        assert watched.asked == ["course access\nzebra crossing"]
+
+
+async def test_workers_with_two_embedders_do_not_undo_each_others_work_for_ever(
+    open_with: OpenWith, clock: ManualClock, clone: Clone
+) -> None:
+    """What another one finished since this one began is left to it and counted, until this one is started anew."""
+    one, two = Watched("words/1"), Watched("words/2")
+    async with open_with(WordEmbedder("words/0"), None) as service:
+        for number in range(3):
+            await person(service, f"person {number}").remember("prefers aisle seats")
+    async with open_with(one, None) as first, open_with(two, None) as second:
+        began = clock.now()
+        clock.advance(SECOND)
+        reports = []
+        for _ in range(5):
+            for memory in (first, second):
+                reports.append(await memory.repair_index(made_before=began))
+                clock.advance(SECOND)
+        assert len(one.asked) + len(two.asked) == 3
+        assert [each.repaired for each in reports] == [3, *[0] * 9]
+        assert [(each.contested, each.waiting) for each in reports] == [(0, 0), (3, 3)] * 5
+        anew = await second.repair_index(made_before=clock.now())
+        assert (anew.repaired, anew.contested) == (3, 0)
+    assert entries(clone) == {(LEXER, "words/2"): 3}
 
 
 async def test_a_definition_that_the_policy_lost_is_indexed_as_before(ana: ScopedMemory, open_with: OpenWith) -> None:

@@ -75,11 +75,12 @@ def look(clone: Clone, query: str) -> list[tuple[Any, ...]]:
 
 
 def entries(clone: Clone) -> dict[tuple[str | None, str | None], int]:
-    """How many index entries there are of each lexer and embedder."""
-    found = look(clone, "SELECT lexer, embedder, count(*) FROM olvido.index_entries GROUP BY 1, 2")
+    """How many index entries there are of each lexer, whatever fields it read, and embedder."""
+    found = look(clone, "SELECT split_part(lexer, '/', 1), embedder, count(*) FROM olvido.index_entries GROUP BY 1, 2")
     return {(lexer, embedder): count for lexer, embedder, count in found}
 
 
 def noted(clone: Clone) -> list[str | None]:
-    """What the lives are noted to be indexed by."""
-    return [name for (name,) in look(clone, "SELECT indexed_by FROM olvido.lives ORDER BY indexed_by")]
+    """The lexer and the embedder that the lives are noted to be indexed by, whatever fields the policy has."""
+    found = look(clone, "SELECT indexed_by FROM olvido.lives ORDER BY indexed_by")
+    return [None if name is None else name.rpartition(" ")[0] for (name,) in found]

@@ -23,6 +23,8 @@ PARAMETERS: dict[str, object] = {
     "dimensions": 384,
     "indexed_by": f"{LEXER} another/1",
     "tried_before": START,
+    "made_before": START,
+    "lexers": '{"note": "another"}',
     "until": START + timedelta(minutes=10),
     "records": None,
     "words": None,

@@ -41,7 +41,7 @@ def test_the_report_for_a_person_names_what_remains(cli: Run) -> None:
     remembered(cli)
     shown = cli("forget", *SCOPE, "--all", "--yes")
     assert shown.code == 0
-    for part in ("E1", "rows_absent", "database-backups", "platform team", "open", "its holder has to remove it"):
+    for part in ("E1", "rows_absent", "database-backups", "platform team", "open", "by its holder, until"):
         assert part in shown.out
     assert "complete" not in shown.out.lower()
     again = cli("forget", *SCOPE, "--all", "--yes")
@@ -75,9 +75,27 @@ def test_a_company_is_forgotten(cli: Run) -> None:
     cli("preference", "set", "language", "en", "--tenant", "globex", "--subject", "ana")
     report = cli("forget", "--tenant", "acme", "--yes", "--json").document
     assert (report["target"], report["lives"], report["status"]) == ("tenant", 1, "rows_absent")
+    assert (report["requests"], report["erasure_id"]) == (1, None)
+    (erasure_id,) = report["erasure_ids"]
+    assert cli("erasure", "show", erasure_id, "--tenant", "acme", "--json").document["target"] == "tenant"
     assert cli("preference", "get", "language", *SCOPE, "--json").document["error"]["code"] == "tenant_closed"
     kept = cli("preference", "get", "language", "--tenant", "globex", "--subject", "ana", "--json").document
     assert kept["preference"]["value"] == "en"
+
+
+def test_a_company_names_the_requests_that_it_left(cli: Run) -> None:
+    """Each by the command that shows it, up to ten of them, then the command that lists all."""
+    for number in range(11):
+        cli("preference", "set", "language", "en", "--tenant", "acme", "--subject", f"person {number}")
+    printed = " ".join(cli("forget", "--tenant", "acme", "--yes").out.split())
+    listed = cli("erasure", "list", "--tenant", "acme", "--json").document["items"]
+    ids = [one["erasure_id"] for one in listed][::-1]
+    shown = [erasure_id for erasure_id in ids if f"olvido erasure show {erasure_id} --tenant acme" in printed]
+    assert (len(ids), shown) == (11, ids[:10])
+    assert "follows up 11 requests, one for each person" in printed
+    assert "And 1 more; all of them: olvido erasure list --tenant acme" in printed
+    assert "E2 open as soon as a worker has run" in printed
+    assert "erasure show" not in cli("forget", "--tenant", "acme", "--yes").out
 
 
 def test_nothing_is_forgotten_unasked(cli: Run) -> None:
@@ -131,17 +149,16 @@ def test_a_purge_says_what_expired(cli: Run, clone: Clone) -> None:
 
 
 class _Terminal:
-    """A standard input that is a terminal at which somebody types one answer."""
+    """A standard input that is a terminal at which somebody types these answers, and no more."""
 
-    def __init__(self, answer: str) -> None:
-        self._answer = f"{answer}\n"
+    def __init__(self, *answers: str) -> None:
+        self._answers = [f"{answer}\n" for answer in answers]
 
     def isatty(self) -> bool:
         return True
 
     def readline(self, _limit: int = -1) -> str:
-        answer, self._answer = self._answer, ""
-        return answer
+        return self._answers.pop(0) if self._answers else ""
 
 
 def test_what_a_session_was_handed_over_to_is_named(cli: Run, monkeypatch: pytest.MonkeyPatch) -> None:

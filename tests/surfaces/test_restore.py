@@ -50,13 +50,14 @@ def test_a_database_that_was_put_back(
             "still_here": 1,
         }
         told = " ".join(olvido_command("restore", "check").out.split())
-        assert "Entries the database lacks: 2." in told
+        assert "Of the removals, 2 were carried out and are missing in this database." in told
         assert told.endswith("The store is locked.")
         done = olvido_command("restore", "replay")
         assert done.code == 0
         said = " ".join(done.out.split())
-        assert "Forgotten again: 1 entries" in said
-        assert "Nothing was here of 1 entries." in said
+        assert "Carried out again: 1 removal, of " in said
+        assert "Noted only, as nothing of it was in this copy: 1 removal." in said
+        assert "2 removals written down in it as carried out." in said
         assert said.endswith("The store opens.")
         again = olvido_command("restore", "replay", "--json")
         assert (again.code, again.document["applied"], again.document["after"]["standing"]) == (0, 0, "fits")
@@ -91,7 +92,7 @@ def test_a_lost_ledger_takes_a_word(cli: Run, clone: Clone, ledger: Path) -> Non
     assert refused.code == 6
     assert "--new-ledger" in refused.err
     told = " ".join(cli("restore", "replay", "--new-ledger").out.split())
-    assert "Made a new ledger. Written into the ledger, from what the database knows: 2 entries." in told
+    assert "Made a new ledger. Written into the ledger, from what the database knows: 2 removals." in told
     assert cli("restore", "replay", "--new-ledger").code == 2
     assert cli("restore", "check").code == 0
 

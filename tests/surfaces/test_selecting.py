@@ -116,17 +116,26 @@ def test_a_proposal_is_taken_up_by_its_token(cli: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    "said, left, code", [("2", [1], 0), ("1, 2", [], 0), ("", [1, 2], 0), ("3", [1, 2], 2), ("all", [1, 2], 2)]
+    "said, left, code",
+    [
+        (["2", "y"], [1], 0),
+        (["1, 2", "y"], [], 0),
+        (["2", "n"], [1, 2], 1),
+        ([""], [1, 2], 0),
+        (["3", "all", "1 3", ""], [1, 2], 0),
+        (["3", "1", "y"], [2], 0),
+        (["3"], [1, 2], 130),
+    ],
 )
 def test_on_a_terminal_numbers_choose(
-    cli: Run, monkeypatch: pytest.MonkeyPatch, said: str, left: list[int], code: int
+    cli: Run, monkeypatch: pytest.MonkeyPatch, said: list[str], left: list[int], code: int
 ) -> None:
-    """Only the numbers that are typed go; nothing typed, or anything else, forgets nothing."""
+    """Only the numbers that are typed go, after a yes; nothing typed forgets nothing, anything else is asked again."""
     for name in ("a", "b"):
         case(cli, name, name, "2026-01-01T00:00:00Z")
     query = ("forget", *SCOPE, "--query", "cannot reach the course")
     shown = [record["record_id"] for record in cli(*query, "--json").document["records"]]
-    monkeypatch.setattr("sys.stdin", _Terminal(said))
+    monkeypatch.setattr("sys.stdin", _Terminal(*said))
     assert cli(*query).code == code
     items = cli("episode", "list", *SCOPE, "--json").document["items"]
     assert sorted(shown.index(item["record_id"]) + 1 for item in items) == left
@@ -167,7 +176,13 @@ def test_a_hold_is_placed_shown_and_released(cli: Run) -> None:
     assert listed == [hold]
     shown = cli("forget", *SCOPE, "--all", "--yes")
     assert shown.code == 0
-    for part in ("Refused by a legal hold", "1 record", "court file 7/26", REVIEW, hold["hold_id"]):
+    for part in (
+        "Refused by a legal hold",
+        "and 2, of 1 record, are kept apart",
+        "court file 7/26",
+        REVIEW,
+        hold["hold_id"],
+    ):
         assert part in one_line(shown)
     assert "holds none of these rows any more" not in one_line(shown)
     assert "E2" in shown.out

@@ -137,6 +137,18 @@ def test_the_doctor_sends_to_the_worker(cli: Run, clone: Clone) -> None:
     assert (mended["findings"], mended["unrepaired_lives"]) == ([], 0)
 
 
+def test_who_is_about_to_be_forgotten_waits_for_no_repair(cli: Run, clone: Clone) -> None:
+    """Lives of a company that was closed are none that a worker has to look at, before and after it did."""
+    cli("remember", "prefers aisle seats", *SCOPE)
+    with psycopg.connect(clone.superuser) as connection:
+        connection.execute("UPDATE olvido.tenants SET closed_at = clock_timestamp()")
+    for _ in range(2):
+        looked = cli("doctor", "--json").document
+        assert looked["unrepaired_lives"] == 0
+        assert [finding["code"] for finding in looked["findings"]] == ["closed_tenant_lives"]
+        assert cli("worker", "--once", "--duty", "embed").code == 0
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
 def test_a_signal_stops_it_cleanly(clone: Clone, number: signal.Signals) -> None:
     """It ends at once where it rests, says so, and the exit code is 0."""

@@ -6,6 +6,8 @@ import asyncio
 from datetime import timedelta
 from random import Random
 
+import pytest
+
 import olvido
 from olvido import ScopedMemory
 from olvido.domain.words import LEXER
@@ -179,3 +181,28 @@ async def test_a_change_of_model_under_a_running_worker(opening: Open, clone: Cl
         assert await embed.run_once() == Did()
         assert (await person(memory).recall("second")).unindexed == 0
     assert entries(clone) == {(LEXER, NEW): 2}
+
+
+async def test_another_worker_with_another_embedder_is_told_of_and_left_alone(
+    opening: Open, clock: ManualClock, clone: Clone, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Two that are unlike come to rest, say so once, and are not done; one that starts anew takes everything over."""
+    one, two = Watched("words/1"), Watched("words/2")
+    async with opening(one, clock) as first, opening(two, clock) as second:
+        for number in range(3):
+            await person(second, f"person {number}").remember("prefers aisle seats")
+        two.asked.clear()
+        before, after = Embed(second), Embed(first)
+        for _ in range(4):
+            for duty in (before, after):
+                clock.advance(SECOND)
+                await to_the_end(duty)
+        assert (len(one.asked), len(two.asked)) == (3, 0)
+        assert await after.run_once() == Did()
+        assert await before.run_once() == Did(incomplete=True)
+        told = [record for record in caplog.records if getattr(record, "action", "") == "index_contested"]
+        assert [getattr(record, "lives", 0) for record in told] == [3]
+        clock.advance(SECOND)
+        (taken, *_) = await to_the_end(Embed(second))
+        assert (taken.counts["rows"], taken.incomplete, len(two.asked)) == (3, False, 3)
+    assert entries(clone) == {(LEXER, "words/2"): 3}

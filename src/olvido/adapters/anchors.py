@@ -36,10 +36,15 @@ class AnchorFile:
         self._read_to = 0
         self._inode = 0
         self._last: dict[str, int] = {}
+        self._furthest: dict[str, Anchor] = {}
 
     async def last(self, tenant: str) -> int:
         """The number of the seal in the last line of this company; 0 if there is none. Believes what it reads."""
         return await asyncio.to_thread(self._last_seal, tenant)
+
+    async def furthest(self) -> Mapping[str, Anchor]:
+        """The anchor of the highest seal of each company, of those that count; believes what it reads."""
+        return await asyncio.to_thread(self._furthest_seals)
 
     async def append(self, anchor: Anchor) -> None:
         """Write an anchor down, durably."""
@@ -75,20 +80,31 @@ class AnchorFile:
             self._catch_up()
             return self._last.get(tenant, 0)
 
+    def _furthest_seals(self) -> dict[str, Anchor]:
+        with self._reading, self._keys.explained():
+            self._catch_up()
+            return dict(self._furthest)
+
     def _catch_up(self) -> None:
         """Read the lines that were added since, or all of them if the file is another one."""
         try:
             status = self._path.stat()
         except FileNotFoundError:
-            self._read_to, self._inode, self._last = 0, 0, {}
+            self._begin_anew(0)
             return
         if status.st_ino != self._inode or status.st_size < self._read_to:
-            self._read_to, self._inode, self._last = 0, status.st_ino, {}
+            self._begin_anew(status.st_ino)
         lines, self._read_to = self._lines(self._read_to)
         for line in lines:
             said = _said(line)
             if said is not None:
                 self._last[said.tenant] = said.seal
+                before = self._furthest.get(said.tenant)
+                if before is None or said.accepted or said.seal > before.seal:
+                    self._furthest[said.tenant] = said
+
+    def _begin_anew(self, inode: int) -> None:
+        self._read_to, self._inode, self._last, self._furthest = 0, inode, {}, {}
 
     def _lines(self, start: int) -> tuple[list[str], int]:
         """The lines that end after `start`, and where the last of them ends: one without an end is not there yet."""

@@ -12,14 +12,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from olvido.adapters.private_directory import PrivateDirectory
-from olvido.adapters.signatures import ALGORITHM, key_id, public_jwk, sign
+from olvido.adapters.signatures import ALGORITHM, ISSUED, key_id, public_jwk, sign
 from olvido.errors import KeysUnavailable
 
 if TYPE_CHECKING:
@@ -43,11 +44,18 @@ class KeyDirectory:
     """The keys of one installation. Processes and hosts that share the directory share the keys.
 
     path: made, with its first key, when something is signed or published first. like: as `PrivateDirectory` takes it.
-    Every method raises KeysUnavailable, which says what to do.
+    now: seconds since 1970, which a new key is published with. Every method raises KeysUnavailable, which says what to
+    do.
     """
 
-    def __init__(self, path: Path, *, like: Path | None = None) -> None:
+    def __init__(self, path: Path, *, like: Path | None = None, now: Callable[[], float] = time.time) -> None:
         self.files = PrivateDirectory(path, like=like)
+        self._now = now
+
+    @property
+    def published_in(self) -> Path:
+        """The file of the public keys."""
+        return self.files.path / PUBLISHED
 
     async def sign(self, payload: bytes, *, token_type: str) -> str:
         """`payload` signed with the key in use, as a compact JWS."""
@@ -105,13 +113,15 @@ class KeyDirectory:
         key = OKPKey.generate_key(ALGORITHM)
         # In this order, a process that dies in between leaves a key that the next one publishes.
         self.files.replace(SIGNING, json.dumps({**key.as_dict(private=True), "kid": key_id(key)}) + "\n")
-        self._publish(key)
+        self._publish(key, since=int(self._now()))
         return key
 
-    def _publish(self, key: OKPKey) -> None:
+    def _publish(self, key: OKPKey, *, since: int | None = None) -> None:
+        """since: when it was made, seconds since 1970; None is not known any more."""
         keys = self._jwks()["keys"]
         if key_id(key) not in {entry["kid"] for entry in keys}:
-            document = {"keys": [public_jwk(key), *keys]}
+            made = {} if since is None else {ISSUED: since}
+            document = {"keys": [{**public_jwk(key), **made}, *keys]}
             self.files.replace(PUBLISHED, json.dumps(document, indent=2) + "\n", mode=0o644)
 
     def _is_published(self, text: str) -> bool:

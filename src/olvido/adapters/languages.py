@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from functools import cache
 from typing import Any
 
 SUPPORTED = frozenset({"en", "es", "pt"})
@@ -23,16 +24,12 @@ MAX_CHARACTERS = 2_000
 class Languages:
     """Tells English, Spanish and Portuguese from each other and from everything else. Safe to use from any thread."""
 
-    def __init__(self) -> None:
-        self._identifier: Any = None
-        self._guard = threading.Lock()
-
     def detect(self, text: str) -> str:
         """One of "en", "es", "pt" or "other"; "other" for short texts and whenever in doubt."""
         beginning = text[:MAX_CHARACTERS]
         if sum(character.isalpha() for character in beginning) < MIN_LETTERS:
             return OTHER
-        ranked: list[tuple[str, float]] = self._loaded().rank(beginning)
+        ranked: list[tuple[str, float]] = _identifier().rank(beginning)
         shares = {language: share for language, share in ranked if language in SUPPORTED}
         total = sum(shares.values())
         likeliest = max(shares, key=lambda language: shares[language])
@@ -40,11 +37,19 @@ class Languages:
             return OTHER
         return likeliest
 
-    def _loaded(self) -> Any:  # noqa: ANN401 - the package has no types
-        with self._guard:
-            if self._identifier is None:
-                from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
-                # An identifier of our own: the module's functions share one whose languages any caller may change.
-                self._identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
-            return self._identifier
+def _identifier() -> Any:  # noqa: ANN401 - the package has no types
+    """The model, one for the whole process; whoever comes while it is read waits for it."""
+    with _READING:
+        return _read()
+
+
+@cache
+def _read() -> Any:  # noqa: ANN401 - the package has no types
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    # An identifier of our own: the module's functions share one whose languages any caller may change.
+    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+
+
+_READING = threading.Lock()

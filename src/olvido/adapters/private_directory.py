@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from olvido.adapters.files import give, sync_directory
+
 _WAIT_SECONDS = 30.0
 _POLL_SECONDS = 0.02
 _OTHERS = stat.S_IRWXO | stat.S_IWGRP
@@ -33,7 +35,7 @@ class PrivateDirectory:
         self._make()
         fd = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
-            self._give(fd)
+            self._give(self.path / "lock")
             deadline = time.monotonic() + _WAIT_SECONDS
             while not _locked(fd):
                 if time.monotonic() >= deadline:
@@ -61,10 +63,10 @@ class PrivateDirectory:
         with os.fdopen(fd, "w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
-            self._give(fd)
+            self._give(temporary)
             os.fsync(fd)
         temporary.replace(self.path / name)
-        _keep_names(self.path)
+        sync_directory(self.path)
 
     def append_line(self, name: str, line: str) -> None:
         """Add a line to a file, durably. Call it while `alone`.
@@ -81,16 +83,16 @@ class PrivateDirectory:
                 file.truncate(file.read().rfind(b"\n") + 1)
             file.write(line.encode() + b"\n")
             file.flush()
-            self._give(fd)
+            self._give(path)
             os.fsync(fd)
         if fresh:
-            _keep_names(self.path)
+            sync_directory(self.path)
 
     def _make(self) -> None:
         if not self.path.is_dir():
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._give(self.path)
-            _keep_names(self.path.parent)
+            sync_directory(self.path.parent)
         status = self.path.stat()
         refuse_open_to_others(status, str(self.path), mask=stat.S_IWOTH | stat.S_IWGRP)
         if os.geteuid() != 0 and status.st_uid not in {os.geteuid(), 0}:
@@ -101,25 +103,15 @@ class PrivateDirectory:
             ignore.write_text("*\n", encoding="utf-8")
             self._give(ignore)
 
-    def _give(self, made: int | Path) -> None:
-        if os.geteuid() == 0 and self._like is not None and self._like.exists():
-            owner = self._like.stat()
-            os.chown(made, owner.st_uid, owner.st_gid)
+    def _give(self, made: Path) -> None:
+        if self._like is not None and self._like.exists():
+            give(made, self._like)
 
 
 def refuse_open_to_others(status: os.stat_result, name: str, *, mask: int = _OTHERS) -> None:
     """Raise PermissionError if other users than the owner have a right that the mask holds."""
     if status.st_mode & mask:
         raise PermissionError(f"other users have rights on {name}: take them away with chmod go-rwx")
-
-
-def _keep_names(directory: Path) -> None:
-    """Make durable which files a directory has."""
-    fd = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 def _locked(fd: int) -> bool:

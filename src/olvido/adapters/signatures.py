@@ -6,6 +6,7 @@ import base64
 import binascii
 import json
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from olvido.errors import InvalidInput
@@ -15,10 +16,14 @@ if TYPE_CHECKING:
 
 ALGORITHM: Final = "Ed25519"
 """As RFC 9864 names it; the older name, EdDSA, leaves the curve open."""
+ISSUED: Final = "iat"
+"""The member of a published key with when it was made, in seconds since 1970, as OpenID Federation 1.0 has it."""
 LONGEST = 16 * 1024 * 1024
 """Characters of the longest token that is looked at. One that names 100,000 records has five million."""
 _HEADER = frozenset({"alg", "kid", "typ"})
 _PARTS = 3
+LATEST = 253_402_300_799
+"""The last second of the year 9999."""
 
 
 class NotSignedError(ValueError):
@@ -107,6 +112,16 @@ def published_keys(jwks: Mapping[str, object]) -> dict[str, OKPKey]:
         except (JoseError, ValueError, KeyError, TypeError):
             raise InvalidInput("One of the published keys is not an Ed25519 key as a JWK. Get the set again.") from None
     return keys
+
+
+def key_since(jwks: Mapping[str, object], wanted: str) -> datetime | None:
+    """When a key of a set was made, by its thumbprint and as the set says; None if it does not."""
+    entries = jwks.get("keys")
+    for entry in entries if isinstance(entries, list) else ():
+        if isinstance(entry, dict) and wanted in published_keys({"keys": [entry]}):
+            since = entry.get(ISSUED)
+            return datetime.fromtimestamp(since, UTC) if type(since) is int and 0 <= since <= LATEST else None
+    return None
 
 
 def read_jwks(text: str) -> dict[str, object]:

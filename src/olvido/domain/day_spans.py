@@ -29,11 +29,12 @@ class Steps:
     """A step function of time.
 
     bounds: UTC, ascending. weights: one more than bounds, each from 0 to 1; weights[i] holds from bounds[i - 1],
-    included, to bounds[i].
+    included, to bounds[i]. alone: the question asks for nothing but what happened then.
     """
 
     bounds: tuple[datetime, ...]
     weights: tuple[float, ...]
+    alone: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -83,8 +84,8 @@ def around(start: int, until: int) -> Iterator[Span]:
     yield Span(start=start, until=until, weight=1.0)
 
 
-def steps(spans: Iterable[Span]) -> Steps:
-    """All `spans` together: where some overlap, the highest weight holds."""
+def steps(spans: Iterable[Span], *, alone: bool = False) -> Steps:
+    """All `spans` together: where some overlap, the highest weight holds. alone: as `Steps` has it."""
     inside = [(max(each.start, _FIRST), min(each.until, _LAST), each.weight) for each in spans]
     bounds = sorted({bound for start, until, _ in inside if start < until for bound in (start, until)})
     weights = [0.0] * (len(bounds) + 1)
@@ -96,4 +97,5 @@ def steps(spans: Iterable[Span]) -> Steps:
     return Steps(
         bounds=tuple(datetime.combine(date.fromordinal(bounds[at]), time.min, UTC) for at in changes),
         weights=(0.0, *(weights[at + 1] for at in changes)),
+        alone=alone,
     )

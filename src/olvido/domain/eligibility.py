@@ -36,7 +36,7 @@ class Eligibility:
         """As the statement `scan` names them."""
         return {
             "purpose": self.purpose,
-            "kinds": [str(kind) for kind in self.kinds],
+            "kinds": None if {*self.kinds} == {*Kind} else [str(kind) for kind in self.kinds],
             "definition": self.definition,
             "case_id": self.case_id,
             "product": self.product,

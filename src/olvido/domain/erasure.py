@@ -61,7 +61,8 @@ class Target:
 
     subject: the external id. key: that of the life that is over, or that the records were of. record_ids: None is
     everything. erasure_id: the same whenever this is asked again. before: what came into being after this instant
-    belongs to a later consent.
+    belongs to a later consent. asked_at: when a worker asks this, which is after what was forgotten was gone here: who
+    read earlier may have seen it. None is not known.
     """
 
     tenant: str
@@ -70,6 +71,7 @@ class Target:
     record_ids: tuple[UUID, ...] | None
     erasure_id: UUID
     before: datetime
+    asked_at: datetime | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

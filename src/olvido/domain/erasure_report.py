@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
@@ -19,6 +19,7 @@ class ErasureReport:
     record_ids: what it was about; empty for everything of a person. planned, removed: rows by relation. held: records
     that a legal hold kept. identifier_kept: the external id is still stored, for copies outside that are found by it.
     steps: those of this database first, then one for each copy outside; each with its level, status and evidence.
+    looked_at: when they stood so (UTC).
     """
 
     tenant: str
@@ -35,6 +36,7 @@ class ErasureReport:
     plan_hash: str
     ledger_entry: int
     steps: tuple[Step, ...]
+    looked_at: datetime
 
     @property
     def remains(self) -> tuple[Step, ...]:
@@ -55,10 +57,10 @@ class EraseReport:
     """What one round of work on requests to forget did.
 
     worked: how often a step was worked on. settled: steps that are done by it, by level. hindered: steps that it could
-    not do, each of which says what is in the way. waiting: steps that are not settled, in every company, by level,
-    whoever is at them. attention: how many of these somebody should look at. next_due_at: when the next of them is
-    looked at again (UTC); None if none waits. limit_reached: whether it ended at its limit. left_to_other: another
-    worker is rewriting files, so those were left to it.
+    not do. in_the_way: a step and what hindered it, and of how many requests, the most frequent first. waiting: steps
+    that are not settled, in every company, by level, whoever is at them. attention: how many of these somebody should
+    look at. next_due_at: when the next of them is looked at again (UTC); None if none waits. limit_reached: whether it
+    ended at its limit. left_to_other: another worker is rewriting files, so those were left to it.
     """
 
     worked: int
@@ -69,3 +71,4 @@ class EraseReport:
     next_due_at: datetime | None
     limit_reached: bool = False
     left_to_other: bool = False
+    in_the_way: Mapping[str, int] = field(default_factory=dict)

@@ -1,7 +1,7 @@
 """What looks like an identifier in a text: order and case numbers, addresses, codes. Compared without separators.
 
-A record keeps its identifiers in one text, lower case, folded, each once as written and once without separators; a
-fragment of a question hits if it is part of that text.
+A record keeps its identifiers in one text, lower case, folded, each once as written and once without separators, those
+written in groups ("AB 1234 5678") as one word too; a fragment of a question hits if it is part of that text.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import unicodedata
 from itertools import pairwise
 
 from olvido.domain.characters import UNSPACED, fold
+from olvido.domain.identifier_groups import Chunk, Run, may_have_runs, runs
 from olvido.domain.stop_words import ANY_STOP_WORD
 from olvido.domain.time_words import MONTHS, SHORT_MONTHS, UNITS
 
@@ -35,7 +36,11 @@ _NO_NAME = re.compile(
 
 def chunks(text: str) -> list[str]:
     """The runs of letters and digits of `text` in order, with what joins them; the case stays."""
-    return _CHUNK.findall(_HYPHENS.sub("-", unicodedata.normalize("NFC", text)))
+    return _CHUNK.findall(_composed(text))
+
+
+def _composed(text: str) -> str:
+    return _HYPHENS.sub("-", unicodedata.normalize("NFC", text))
 
 
 def is_identifier(chunk: str) -> bool:
@@ -64,6 +69,8 @@ def identifiers(text: str, case_id: str | None) -> str:
     """
     read = chunks(text)
     found: dict[str, None] = {}
+    for run in _groups(text):
+        found |= dict.fromkeys(run.joined)
     for chunk in read:
         if not chunk.isalpha() and is_identifier(chunk):  # most chunks are words, and asking costs a call
             found |= dict.fromkeys(_forms(chunk))
@@ -85,14 +92,30 @@ def fragments(text: str) -> tuple[str, ...]:
     asked = chunks(text)
     shouted = text == text.upper()
     found: dict[str, None] = {}
-    for chunk in asked:
+    parts: set[int] = set()
+    for run in _groups(text):
+        found |= dict.fromkeys(run.joined)
+        parts |= set(range(run.first, run.until)) if run.is_sure else set()
+    for place, chunk in enumerate(asked):
+        if place in parts:
+            continue  # a part of it alone would find what has nothing else in common
         capitals = not shouted and chunk.isalpha() and chunk == chunk.upper() != chunk.lower()
         if capitals or is_identifier(chunk) or (len(asked) == 1 and not _NO_NAME.fullmatch(_plain(chunk))):
             found |= dict.fromkeys(_forms(chunk))
-    for pair in pairwise(asked):
+    for place, pair in enumerate(pairwise(asked)):
+        if {place, place + 1} <= parts or (pair[0].isdecimal() and pair[1].isdecimal()):
+            continue  # "10 30" is a time: a number in groups is longer
         if any(map(_DIGIT.search, pair)) and not any(is_identifier(chunk) or _is_ordinary(chunk) for chunk in pair):
             found["".join(_forms(chunk)[-1] for chunk in pair)] = None
     return tuple(form for form in found if len(form) >= MIN_LENGTH)[:MAX_FRAGMENTS]
+
+
+def _groups(text: str) -> list[Run]:
+    """What is written in groups."""
+    composed = _composed(text)
+    if not may_have_runs(composed):
+        return []
+    return list(runs(composed, [Chunk(found[0], *found.span()) for found in _CHUNK.finditer(composed)], _is_ordinary))
 
 
 def _is_ordinary(chunk: str) -> bool:

@@ -7,6 +7,8 @@ from uuid import UUID
 from olvido.errors import InvalidScope
 
 MAX_BYTES = 200
+_ONE = {"record_ids": "record_id"}
+"""What one of several ids is called."""
 
 
 def required_identifier(value: object, name: str) -> str:
@@ -42,4 +44,4 @@ def record_uuid(value: object, name: str) -> UUID:
     try:
         return UUID(required_identifier(value, name))
     except ValueError:
-        raise InvalidScope(f"{name} is not a UUID. Pass the record_id that Olvido returned.") from None
+        raise InvalidScope(f"{name} is not a UUID. Pass the {_ONE.get(name, name)} that Olvido returned.") from None

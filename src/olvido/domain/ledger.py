@@ -17,11 +17,25 @@ NEWEST = 256
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Request:
+    """The request to forget that an entry belongs to, so that it is known by its id wherever it is applied again.
+
+    requested_at: when it was asked (UTC), from which the times of copies outside count. target: what it is about, in
+    the word that its report has.
+    """
+
+    erasure_id: UUID
+    requested_at: datetime
+    target: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Entry:
     """What one entry says was removed, or is to be. number: 1 or more.
 
     key: the life; None is the whole company, which stays closed. record_ids: None is all of the life. version: of the
-    one record, only this version of it.
+    one record, only this version of it. request: None for the closing of a company, and in entries of releases before
+    it was written down.
     """
 
     number: int
@@ -29,10 +43,11 @@ class Entry:
     key: UUID | None
     record_ids: tuple[UUID, ...] | None = None
     version: int | None = None
+    request: Request | None = None
 
     @property
     def target(self) -> tuple[str, UUID | None, frozenset[UUID] | None, int | None]:
-        """What it is about, whatever its number: two entries of one target remove the same."""
+        """What it is about, whatever its number and its request: two entries of one target remove the same."""
         return (self.tenant, self.key, None if self.record_ids is None else frozenset(self.record_ids), self.version)
 
 
@@ -123,9 +138,9 @@ _WHY = {
         "database. Run `olvido restore replay`, or give it a ledger of its own with OLVIDO_LEDGER."
     ),
     Standing.RESTORED: (
-        "This database lacks {lacking} entries of its erasure ledger at {place}, so it is an older copy that was put "
-        "back. Run `olvido restore replay`: it removes again what was forgotten, and opens the store. If another "
-        "database uses the same ledger, give each its own."
+        "This database lacks {lacking} of the {applied} removals that its erasure ledger at {place} says were carried "
+        "out, so it is an older copy that was put back. Run `olvido restore replay`: it removes again what was "
+        "forgotten, and opens the store. If another database uses the same ledger, give each its own."
     ),
     Standing.OLDER_LEDGER: (
         "The erasure ledger at {place} lacks entries that this database has, so it is an older copy that was put back. "
@@ -155,6 +170,7 @@ def explain(standing: Standing, state: LedgerState | None, marks: Marks, place: 
         own="" if state is None else state.ledger_id,
         ids=", ".join(sorted(str(ledger) for ledger in ids)),
         lacking=0 if state is None else state.applied - marks.applied,
+        applied=0 if state is None else state.applied,
     )
 
 

@@ -20,7 +20,7 @@ from functools import partial
 from olvido.domain.characters import fold
 from olvido.domain.day_spans import Span, Steps, around, day, first_of, month_of, steps, year_alone
 from olvido.domain.relative_dates import READERS, Reader, offset, relative_unit
-from olvido.domain.stop_words import STOP_WORDS
+from olvido.domain.stop_words import ANY_STOP_WORD, ASKING_WORDS, STOP_WORDS
 from olvido.domain.time_words import DOUBTFUL_MONTHS, DOUBTFUL_SHORT_MONTHS, MONTHS, SHORT_MONTHS, TIME_WORDS
 
 YEARS_BACK = 10
@@ -70,6 +70,7 @@ _CAPITAL = re.compile(r"(?:[^\s.?!:]\s+(?P<month>May|March)|\b(?P<dated>May)\s+\
 _CEDILLA = re.compile(r"\bmar(?:\u00e7|c\u0327)o\b", re.IGNORECASE)
 
 _WORD = re.compile(r"[a-z]+")
+_TOPIC = re.compile(r"\w+")
 _CLOCK = re.compile(r"\b\d\d?(?::\d\d|\s?[ap]\.?m\b|\s?h\d\d\b)")
 _LIKE_A_TIME = re.compile(r"\d(?:\d{3}|[-/.:]\d|\s?[aph])")
 """In every year, date and time of day. It is many times faster than looking for these, and most texts have none."""
@@ -87,6 +88,8 @@ class _Reading:
         self.relative_years: list[int] = []
         self.years_of_dates: list[int] = []
         self.sure = {found[0].split()[0 if found["dated"] else -1].lower() for found in _CAPITAL.finditer(text)}
+        if text.strip(" \n?!.") in {"March", "May"}:
+            self.sure.add(text.strip(" \n?!.").lower())
         if _CEDILLA.search(text):
             self.sure.add("marco")
         words = _WORD.findall(self.text)
@@ -165,6 +168,10 @@ class _Reading:
                 self.add(around(first_of(year), first_of(year + 1)))
         return [span for spans in self.spans[:MAX_DATES] for span in spans]
 
+    def is_alone(self) -> bool:
+        """Whether what is left of the question, without its dates, has no word for a topic."""
+        return all(word in ANY_STOP_WORD or word in ASKING_WORDS for word in _TOPIC.findall(self.text))
+
 
 def dates(text: str, now: datetime) -> Steps | None:
     """When the question `text`, asked at `now`, says it was; None if it names no date.
@@ -185,7 +192,7 @@ def dates(text: str, now: datetime) -> Steps | None:
     reading.take(_MONTH_ALONE, reading.month_alone)
     reading.take(_YEAR_ALONE, reading.year_alone)
     spans = reading.all()
-    return steps(spans) if spans else None
+    return steps(spans, alone=reading.is_alone()) if spans else None
 
 
 def tells_time(text: str) -> bool:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Protocol
 from uuid import UUID
 
-from olvido.domain.copies import BACKUPS
-from olvido.domain.erasure import Level
+from olvido.domain.copies import RegisteredCopy, first_step
+from olvido.domain.erasure import Level, StepStatus
 from olvido.errors import PlanChanged
 
 
@@ -36,8 +35,9 @@ class Status(StrEnum):
 class CopyReport:
     """One local copy, which is one relation.
 
-    planned: rows counted before. removed: rows that the deletion reported. remaining: rows that the read-back after
-    commit found; None if it could not be made or was not due (a dry run).
+    planned: rows counted before. removed: rows that the deletion reported. kept: of these (in a dry run, of the planned
+    ones), rows that a legal hold keeps apart, out of every read; the others are deleted for good. remaining: rows that
+    the read-back after commit found; None if it could not be made or was not due (a dry run).
     """
 
     copy: str
@@ -46,13 +46,15 @@ class CopyReport:
     remaining: int | None
     level: Level
     status: Status
+    kept: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OutsideCopy:
     """One copy outside this database, as the policy declares it. Nothing about it was verified.
 
-    due_at: when it is gone by its retention alone; None if only its holder can remove it.
+    due_at: when it is gone by its retention alone; None if that never removes it. deadline: by when its holder has to
+    act; None if nobody has to. connected: a connector erases it and looks, as soon as a worker has run.
     """
 
     copy: str
@@ -62,6 +64,8 @@ class OutsideCopy:
     status: Status
     retention: timedelta | None
     due_at: datetime | None
+    deadline: datetime | None
+    connected: bool
 
 
 class Chain(StrEnum):
@@ -84,6 +88,10 @@ class HeldRecord:
     review_at: datetime
 
 
+NAMED_REQUESTS = 1000
+"""Requests that the report of a company names; `Memory.erasures` lists all of them."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ForgetReport:
     """What forgetting some records, one subject or one tenant did.
@@ -95,7 +103,8 @@ class ForgetReport:
     have something in it and something outside it; they remain as well. lives: subjects concerned. chain: what became
     of a preference's earlier values, where that is the question.
     verified_at: when the read-back was made. held: what a legal hold kept. erasure_id: under which the request goes on
-    with files, log and copies elsewhere; None if nothing was removed.
+    with files, log and copies elsewhere; None if nothing was removed, and for a company: each of its subjects has a
+    request, `requests` of them in all, and erasure_ids are those of the first NAMED_REQUESTS, the oldest first.
     """
 
     target: str
@@ -113,11 +122,18 @@ class ForgetReport:
     overlapping: tuple[UUID, ...] = ()
     held: tuple[HeldRecord, ...] = ()
     erasure_id: UUID | None = None
+    erasure_ids: tuple[UUID, ...] = ()
+    requests: int = 0
 
     @property
     def removed(self) -> dict[str, int]:
-        """Rows removed, by relation; relations with none are left out."""
+        """Rows removed, by relation; relations with none are left out. What a legal hold keeps apart counts too."""
         return {copy.copy: copy.removed for copy in self.copies if copy.removed}
+
+    @property
+    def kept(self) -> dict[str, int]:
+        """Rows that a legal hold keeps apart, of the removed ones, by relation; relations with none are left out."""
+        return {copy.copy: copy.kept for copy in self.copies if copy.kept}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -145,6 +161,8 @@ class IndexReport:
     lives: how many were looked at; settled: of these, how many have nothing left that differs. repaired: index entries
     that it wrote. failed: records that have their words and still no vector, because the embedder gave none.
     waiting: lives of this database that may have something to repair now, those that another worker is at included.
+    contested: of these, lives that a repair with another embedder, policy or version finished since `made_before`, and
+    that were left: workers of one database have to be alike, and one that is started anew takes them.
     limit_reached: whether it ended at its limit. started_at: pass it as `tried_before` to go on with what it had not
     come to, without trying again what failed.
     """
@@ -154,32 +172,18 @@ class IndexReport:
     repaired: int
     failed: int
     waiting: int
+    contested: int
     limit_reached: bool
     started_at: datetime
 
 
-class DeclaredCopy(Protocol):
-    """A copy outside, as the policy declares it."""
-
-    @property
-    def name(self) -> str:
-        """Its name in the policy."""
-
-    @property
-    def kind(self) -> StrEnum:
-        """What kind of place it is."""
-
-    @property
-    def holder(self) -> str:
-        """Who holds it."""
-
-    @property
-    def retention(self) -> timedelta | None:
-        """After how long it is gone by itself."""
-
-
 def local_copies(
-    planned: Mapping[str, int], removed: Mapping[str, int], remaining: Mapping[str, int] | None, *, dry_run: bool
+    planned: Mapping[str, int],
+    removed: Mapping[str, int],
+    remaining: Mapping[str, int] | None,
+    *,
+    kept: Mapping[str, int],
+    dry_run: bool,
 ) -> tuple[CopyReport, ...]:
     """One report a relation of `planned`. remaining: None when the read-back could not be made."""
 
@@ -198,25 +202,31 @@ def local_copies(
             remaining=None if remaining is None else remaining.get(copy, 0),
             level=Level.E1,
             status=status(copy),
+            kept=kept.get(copy, 0),
         )
         for copy, rows in planned.items()
     )
 
 
-def outside_copies(declared: tuple[DeclaredCopy, ...], now: datetime) -> tuple[OutsideCopy, ...]:
-    """The copies that the policy declares, all open."""
-    return tuple(
-        OutsideCopy(
-            copy=copy.name,
-            kind=str(copy.kind),
-            holder=copy.holder,
-            level=Level.E5 if copy.kind in BACKUPS else Level.E4,
-            status=Status.OPEN,
-            retention=copy.retention,
-            due_at=None if copy.retention is None else now + copy.retention,
+def outside_copies(copies: Iterable[RegisteredCopy], requested_at: datetime) -> tuple[OutsideCopy, ...]:
+    """Copies as a request of `requested_at` begins with them: all open."""
+    found = []
+    for copy in copies:
+        first = first_step(copy, requested_at)
+        found.append(
+            OutsideCopy(
+                copy=copy.name,
+                kind=first.kind,
+                holder=first.holder,
+                level=first.level,
+                status=Status.OPEN,
+                retention=copy.retention,
+                due_at=None if copy.retention is None else requested_at + copy.retention,
+                deadline=first.deadline if first.status is StepStatus.MANUAL else None,
+                connected=copy.connector is not None,
+            )
         )
-        for copy in declared
-    )
+    return tuple(found)
 
 
 def overall(copies: tuple[CopyReport, ...], *, dry_run: bool) -> Status:

@@ -7,7 +7,7 @@ whoever wrote it meant something else.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -128,10 +128,17 @@ def _kinds(kind: RecordKind | str | None, given: frozenset[str], *, with_summari
     )
     kinds = tuple(each for each in asked if given <= _HAS[each])
     if not kinds:
-        conditions = ", ".join(sorted(given))
-        who = "No kind of record" if wanted is None else f"No {wanted}"
-        raise InvalidInput(f"{who} has {conditions} together. Conditions intersect; leave out what you do not mean.")
+        raise InvalidInput(_cannot(wanted, sorted(given)))
     return kinds
+
+
+def _cannot(kind: RecordKind | None, conditions: Sequence[str]) -> str:
+    """That nothing can meet these conditions, and what to leave out."""
+    meant = "Conditions intersect: leave out what you do not mean."
+    if kind is None:
+        return f"No kind of record has {' and '.join(conditions)} at once. {meant}"
+    lacking = " and no ".join(name for name in conditions if name not in _HAS[kind])
+    return f"{'An' if kind is RecordKind.EPISODE else 'A'} {kind} has no {lacking}. {meant}"
 
 
 def _name(definition: object) -> str:

@@ -85,6 +85,7 @@ class Memory:
         limit: int | None = None,
         batch_size: int = 64,
         tried_before: datetime | None = None,
+        made_before: datetime | None = None,
         recheck: bool = False,
         progress: Callable[[int], None] | None = None,
     ) -> IndexReport:
@@ -97,6 +98,7 @@ class Memory:
             limit=limit,
             batch_size=batch_size,
             tried_before=tried_before,
+            made_before=made_before,
             recheck=recheck,
             progress=progress,
         )

@@ -1,6 +1,6 @@
 """Apply entries of the erasure ledger to a database that lacks them: a copy that was put back, or one after a crash.
 
-The removal is the one that every forget makes, with its request and its steps, under the number that the entry has.
+The removal is the one that every forget makes, with its steps, under the number and as the request that the entry has.
 """
 
 from __future__ import annotations
@@ -8,19 +8,22 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from uuid import UUID
 
-from olvido.domain.ledger import Entry, LedgerState
+from olvido.domain.ledger import Entry, LedgerState, Request
+from olvido.domain.report import plan_hash
 from olvido.domain.scope import Scope
-from olvido.errors import Conflict, EmbedderUnavailable, InvalidInput, NotFound, Refused, TenantClosed
+from olvido.errors import Conflict, InvalidInput, NotFound, Refused, TenantClosed
+from olvido.operations.copies import registered_copies
 from olvido.operations.environment import Caller, Environment
-from olvido.operations.erasure_requests import noted
+from olvido.operations.erasure_requests import WHOLE, first_steps, noted
 from olvido.operations.forget import forget_life, forget_records, read_back
 from olvido.operations.forget_tenant import close_tenant
 from olvido.operations.holds import release_hold
 from olvido.operations.reopen import reopen_previous
 from olvido.ports import Ledger
+from olvido.storage import rows
 from olvido.storage.database import Life, Transaction
 from olvido.storage.ledger_marks import has
 from olvido.storage.queries import statements
@@ -74,7 +77,12 @@ class _Again:
         return await self._ledger.entries(numbers)
 
     async def intend(
-        self, tenant: str, key: UUID | None, record_ids: Sequence[UUID] | None, version: int | None = None
+        self,
+        tenant: str,
+        key: UUID | None,
+        record_ids: Sequence[UUID] | None,
+        version: int | None = None,
+        request: Request | None = None,
     ) -> int:
         """The number that the entry has, or a new one for what goes beyond it. Raises _Withdrawn, _Done."""
         entry = self._entry
@@ -82,7 +90,7 @@ class _Again:
             raise _Done
         within = record_ids is None if entry.record_ids is None else set(record_ids or ()) <= set(entry.record_ids)
         if not within or (tenant, key, version) != (entry.tenant, entry.key, entry.version):
-            return await self._ledger.intend(tenant, key, record_ids, version)
+            return await self._ledger.intend(tenant, key, record_ids, version, request)
         # The life is held now, so whoever intended it has ended, one way or the other.
         state = await self._ledger.state()
         if state is not None and entry.number in state.unapplied:
@@ -130,17 +138,18 @@ async def _settle(environment: Environment, entry: Entry) -> None:
     if is_marked:
         await environment.ledger.applied(entry.number)
         return
-    removed = await apply_again(environment, entry)
+    removed = await apply_again(environment, entry, follow_up=False)
     facts = {"action": "ledger_settled", "entry": entry.number, "rows": sum((removed or {}).values())}
     log.info("settled an erasure that was under way", extra=facts)
 
 
-async def apply_again(environment: Environment, entry: Entry) -> Mapping[str, int] | None:
+async def apply_again(environment: Environment, entry: Entry, *, follow_up: bool) -> Mapping[str, int] | None:
     """Remove what an entry says, as far as it is here, and have the entry. Rows removed, by relation.
 
-    None if the entry was withdrawn meanwhile, so that nothing is to be removed.
+    None if the entry was withdrawn meanwhile, so that nothing is to be removed. follow_up: whether its request goes on
+    where nothing of it is here, as one that was made once; not for one of which nobody learnt.
     """
-    again = replace(environment, ledger=_Again(environment.ledger, entry))
+    again = replace(environment, ledger=_Again(environment.ledger, entry), again=await _asked_once(environment, entry))
     try:
         removed = await _removed(again, entry)
     except _Withdrawn:
@@ -152,9 +161,18 @@ async def apply_again(environment: Environment, entry: Entry) -> Mapping[str, in
             return None
     async with environment.database.administer(entry.tenant) as transaction:
         if not await has(transaction.connection, ledger.ledger_id, [entry.number]):
-            await _have(transaction, [entry], environment)
+            await _have(transaction, [entry], environment, follow_up=follow_up)
     await ledger.applied(entry.number)
     return removed
+
+
+async def _asked_once(environment: Environment, entry: Entry) -> Entry:
+    """The entry, without its request if this database has that already: what came back by itself is asked for anew."""
+    if entry.request is None:
+        return entry
+    async with environment.database.administer(entry.tenant) as transaction:
+        known = await transaction.one(_SQL["is_asked"], erasure_id=entry.request.erasure_id)
+    return entry if known is None else replace(entry, request=None)
 
 
 async def split(environment: Environment, tenant: str, entries: Sequence[Entry]) -> tuple[list[Entry], list[Entry]]:
@@ -175,9 +193,9 @@ async def split(environment: Environment, tenant: str, entries: Sequence[Entry])
 
 
 async def have(environment: Environment, tenant: str, entries: Sequence[Entry]) -> None:
-    """Have entries of one company of which nothing is here."""
+    """Have entries of one company of which nothing is here, and let their requests go on."""
     async with environment.database.administer(tenant) as transaction:
-        await _have(transaction, entries, environment)
+        await _have(transaction, entries, environment, follow_up=True)
 
 
 async def forget_again(environment: Environment, tenant: str, key: UUID) -> Counter[str]:
@@ -191,15 +209,55 @@ async def forget_again(environment: Environment, tenant: str, key: UUID) -> Coun
     return Counter(removed.rows)
 
 
-async def _have(transaction: Transaction, entries: Sequence[Entry], environment: Environment) -> None:
+async def _have(
+    transaction: Transaction, entries: Sequence[Entry], environment: Environment, *, follow_up: bool
+) -> None:
     await _note_forgotten(transaction, entries, environment.policy.version)
+    if follow_up:
+        await _ask_again(transaction, entries, environment)
     numbers = [entry.number for entry in entries]
     await transaction.run(_SQL["mark"], ledger=environment.ledger.ledger_id, entries=numbers)
 
 
+async def _ask_again(transaction: Transaction, entries: Sequence[Entry], environment: Environment) -> None:
+    """Let requests go on of which nothing is here: copies outside that are older or newer than this one may have it.
+
+    Nobody knows the external id any more, so whoever holds such a copy has to confirm it.
+    """
+    asked = [(entry, entry.key, entry.request) for entry in entries]
+    known = [(entry, key, request) for entry, key, request in asked if key is not None and request is not None]
+    if not known:
+        return
+    copies = await registered_copies(transaction, environment.policy)
+    requests: list[Mapping[str, object]] = []
+    steps: list[Mapping[str, object]] = []
+    for entry, key, request in known:
+        requests.append(
+            {
+                "erasure_id": request.erasure_id,
+                "subject_key": key,
+                "target": request.target,
+                "record_ids": list(entry.record_ids or ()),
+                "version": entry.version,
+                "ledger_entry": entry.number,
+                "plan_hash": plan_hash(request.target, str(key), {}),
+                "requested_at": request.requested_at,
+            }
+        )
+        concerned = copies if request.target != "hold" else [copy for copy in copies if copy.kind in WHOLE]
+        first = first_steps(concerned, request.requested_at)
+        steps += [{"erasure_id": request.erasure_id, **asdict(step)} for step in first]
+    await transaction.run(
+        _SQL["ask_again"],
+        requests=rows.json_rows(requests),
+        steps=rows.json_rows(steps),
+        policy_version=environment.policy.version,
+    )
+
+
 async def _note_forgotten(transaction: Transaction, entries: Sequence[Entry], policy_version: str) -> None:
     """The audit rows that the forget itself wrote, where nothing of it is here: without counts, of now."""
-    rows = [
+    audited = [
         (entry.key, *words, record_id)
         for entry in entries
         if entry.key is not None
@@ -207,11 +265,11 @@ async def _note_forgotten(transaction: Transaction, entries: Sequence[Entry], po
     ]
     await transaction.run(
         _SQL["note_forgotten"],
-        audit_ids=[new_record_id() for _ in rows],
-        keys=[row[0] for row in rows],
-        actions=[row[1] for row in rows],
-        kinds=[row[2] for row in rows],
-        record_ids=[row[3] for row in rows],
+        audit_ids=[new_record_id() for _ in audited],
+        keys=[row[0] for row in audited],
+        actions=[row[1] for row in audited],
+        kinds=[row[2] for row in audited],
+        record_ids=[row[3] for row in audited],
         policy_version=policy_version,
     )
 
@@ -264,7 +322,7 @@ async def _version(again: Environment, caller: Caller, entry: Entry) -> Counter[
         report = await reopen_previous(again, caller, record_id)
     except _Done:
         return Counter()
-    except (EmbedderUnavailable, InvalidInput, NotFound, Refused) as error:
+    except (InvalidInput, NotFound, Refused) as error:
         log.warning("cannot make the version before current", extra={"action": "reopen_failed", "code": error.code})
         return await _records(again, caller, entry)
     return Counter(report.removed)

@@ -102,6 +102,7 @@ async def copy_target(transaction: Transaction, erasure_id: UUID) -> Target | No
         record_ids=None if row["target"] in WHOLE else tuple(row["record_ids"]),
         erasure_id=erasure_id,
         before=utc(row["requested_at"]),
+        asked_at=utc(transaction.now),
     )
 
 

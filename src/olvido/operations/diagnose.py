@@ -9,7 +9,9 @@ from typing import Any
 
 from olvido.domain.identifiers import required_identifier
 from olvido.errors import InvalidInput, SchemaMismatch
-from olvido.operations.indexing import indexed_by
+from olvido.operations.diagnose_outside import anchor_findings, ledger_findings
+from olvido.operations.indexing import made_by
+from olvido.ports import Anchors, Ledger
 from olvido.storage.catalogue_checks import (
     ROLES,
     role_findings,
@@ -24,7 +26,7 @@ from olvido.storage.inspection import Looking, all_rows, first_row, look
 from olvido.storage.memberships import membership_findings
 from olvido.storage.objects import object_findings
 from olvido.storage.queries import statements
-from olvido.storage.rows import utc_or_none
+from olvido.storage.rows import json_value, utc_or_none
 from olvido.storage.server_copies import SETTINGS, SLOT_LIMIT, replica_findings, setting_findings
 from olvido.storage.survey import Survey, survey
 
@@ -46,13 +48,14 @@ _BLIND = frozenset({"login_without_role", "unreadable_schema"})
 class RelationSize:
     """Space of one relation on disk, indexes and leaves included. The rows are estimates of the server's statistics.
 
-    dead_rows: removed, and still in the files until a vacuum.
+    dead_rows: removed, and still in the files until a vacuum; None where the statistics are of before the relation was
+    last written anew, and say nothing of it.
     """
 
     relation: str
     bytes: int
     live_rows: int
-    dead_rows: int
+    dead_rows: int | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -98,11 +101,20 @@ class Diagnosis:
 
 @dataclass(kw_only=True, slots=True)
 class _Seen:
-    """What was found until now, before it becomes a Diagnosis. facts: its other fields."""
+    """What was found until now, before it becomes a Diagnosis. facts: its other fields.
+
+    rewritten: when each relation was last written anew, as ISO 8601; None if no worker looked.
+    """
 
     findings: list[Finding] = field(default_factory=list)
     missed: list[str] = field(default_factory=list)
     facts: dict[str, Any] = field(default_factory=dict)
+    rewritten: dict[str, str] | None = None
+
+    @property
+    def may_read(self) -> bool:
+        """Whether the login may read the relations of the schema."""
+        return not _BLIND & {finding.code for finding in self.findings}
 
     def add(self, found: list[Finding]) -> None:
         self.findings += [finding for finding in found if finding not in self.findings]
@@ -118,6 +130,8 @@ async def diagnose(
     *,
     server_url: str | None = None,
     embedder: TriedEmbedder | None = None,
+    ledger: Ledger | None = None,
+    anchors: Anchors | None = None,
     tenant: str | None = None,
     lives: int = LIVES,
 ) -> Diagnosis:
@@ -126,7 +140,8 @@ async def diagnose(
     Reads only, and serves nothing. A schema that is missing, older or newer is a finding.
     worker_url: None takes the login of a request, if it is a worker as well. server_url: a login that sees sessions of
     others; None takes one of these. embedder: the embedder that recall would use; None: not compared.
-    tenant: look for index gaps at this company only. lives: at how many lives at most, 1 to 1,000,000.
+    ledger, anchors: those that `open` would use; None: not compared. tenant: look for index gaps at this company only.
+    lives: at how many lives, and at the audit of how many companies, at most, 1 to 1,000,000.
     Raises DatabaseUnavailable if there is no connection, InvalidInput, InvalidScope.
     """
     if not 1 <= lives <= MAX_LIVES:
@@ -137,7 +152,7 @@ async def diagnose(
     try:
         async with look(request_url, seconds=CONNECT_SECONDS) as connection:
             seen.add(await inspect(connection, role="olvido_app"))
-            if not _BLIND & {finding.code for finding in seen.findings}:
+            if seen.may_read:
                 seen.facts |= await first_row(connection, _SQL["facts"])
             as_worker = [] if worker_url or seen.findings else await inspect(connection, role="olvido_worker")
     except SchemaMismatch as mismatch:
@@ -147,9 +162,10 @@ async def diagnose(
         worker_url = request_url
     if worker_url is not None:
         embedder_id = None if embedder is None else embedder.id
-        await _as_worker(seen, worker_url, embedder=embedder_id, tenant=tenant, lives=lives)
+        await _as_worker(seen, worker_url, embedder=embedder_id, anchors=anchors, tenant=tenant, lives=lives)
     else:
         seen.missed.append("Overdue purges and index gaps: that takes the login of a worker (--worker-url).")
+    await _ledger(seen, worker_url, request_url, ledger)
     if embedder is not None:
         seen.facts["embedder"] = embedder.id
         seen.add(_embedder_findings(embedder))
@@ -159,7 +175,19 @@ async def diagnose(
     return seen.diagnosis()
 
 
-async def _as_worker(seen: _Seen, url: str, *, embedder: str | None, tenant: str | None, lives: int) -> None:
+async def _ledger(seen: _Seen, worker_url: str | None, request_url: str, ledger: Ledger | None) -> None:
+    if ledger is None:
+        seen.missed.append("Whether an older copy was put back: name the erasure ledger (OLVIDO_LEDGER or --ledger).")
+    elif seen.may_read:
+        # A worker that was not looked at any further may not be one.
+        url = request_url if worker_url is None or seen.rewritten is None else worker_url
+        async with look(url, seconds=CONNECT_SECONDS) as connection:
+            seen.add(await ledger_findings(ledger, connection, worker=url == worker_url))
+
+
+async def _as_worker(
+    seen: _Seen, url: str, *, embedder: str | None, anchors: Anchors | None, tenant: str | None, lives: int
+) -> None:
     async with look(url, seconds=CONNECT_SECONDS) as connection:
         found = await inspect(connection, role="olvido_worker")
         seen.add(found)
@@ -170,8 +198,13 @@ async def _as_worker(seen: _Seen, url: str, *, embedder: str | None, tenant: str
         counted = await survey(connection, tenant=tenant, limit=lives)
         erasing = await first_row(connection, _SQL["erasures_waiting"], grace=PURGE_GRACE)
         if embedder is not None:
-            waiting = await first_row(connection, _LIVES["waiting"], indexed_by=indexed_by(embedder))
+            waiting = await first_row(
+                connection, _LIVES["unrepaired"], made_by=made_by(embedder), closed=list(counted.closed)
+            )
             seen.facts["unrepaired_lives"] = waiting["lives"]
+        rewrites = await all_rows(connection, _SQL["rewrites"])
+        seen.rewritten = {row["relation"]: row["begun_at"].isoformat() for row in rewrites}
+        await _anchors(seen, connection, anchors, lives)
     seen.facts |= {
         "overdue_lives": due["lives"],
         "overdue_since": utc_or_none(due["oldest"]),
@@ -193,6 +226,18 @@ async def _as_worker(seen: _Seen, url: str, *, embedder: str | None, tenant: str
     seen.add(_survey_findings(counted, embedder))
     if not counted.complete:
         seen.missed.append(f"Index gaps beyond the first {counted.lives} lives: raise --lives, or name a --tenant.")
+
+
+async def _anchors(seen: _Seen, connection: Looking, anchors: Anchors | None, limit: int) -> None:
+    if anchors is None:
+        named = "name the directory of the keys (OLVIDO_KEYS or --keys)"
+        seen.missed.append(f"Whether the audit is as it was anchored: {named}.")
+        return
+    await connection.commit()
+    found, complete = await anchor_findings(anchors, connection, limit=limit)
+    seen.add(found)
+    if not complete:
+        seen.missed.append(f"The audit of more than {limit} companies: raise --lives, or run `olvido audit verify`.")
 
 
 def _erasure_findings(erasing: Mapping[str, Any]) -> list[Finding]:
@@ -282,7 +327,9 @@ async def _catalogue(seen: _Seen, connection: Looking) -> None:
     relations = await all_rows(connection, _SCHEMA["relations"])
     parents = {row["relation"]: row["parent"] or row["relation"] for row in relations}
     seen.add(statistics_findings(await all_rows(connection, _SCHEMA["columns"]), parents))
-    sizes = await all_rows(connection, _SQL["sizes"])
+    sizes = await all_rows(
+        connection, _SQL["sizes"], rewritten=None if seen.rewritten is None else json_value(seen.rewritten)
+    )
     seen.facts["sizes"] = tuple(RelationSize(**row) for row in sizes)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from olvido.domain.ledger import Entry
 from olvido.domain.origin import Origin, OriginClass
 from olvido.domain.policy import Policy
 from olvido.errors import InvalidInput, OriginNotGranted
@@ -18,8 +19,10 @@ class Environment:
     """The parts of one open Olvido.
 
     signer, anchors: None where no place for keys is known. connectors: by the name under which the register of copies
-    knows them. cache: None is to read sessions as they are stored. eraser: None where no login of
-    olvido_eraser is known, and files are not rewritten.
+    knows them. unset: variables of the environment that connectors of the policy need and that are not set, by copy.
+    cache: None is to read sessions as they are stored. eraser: None where no login of
+    olvido_eraser is known, and files are not rewritten. again: the entry of the ledger that is applied again, whose
+    request goes on under its own id; None as a rule.
     """
 
     database: Database
@@ -30,8 +33,10 @@ class Environment:
     signer: Signer | None = None
     anchors: Anchors | None = None
     connectors: Mapping[str, Connector] = field(default_factory=dict)
+    unset: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     cache: SessionCache | None = None
     eraser: Eraser | None = None
+    again: Entry | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

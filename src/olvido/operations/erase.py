@@ -34,13 +34,15 @@ from olvido.storage.rewriting import LONGEST_LOCK, EraserTurn
 log = logging.getLogger("olvido.erase")
 
 LEASE = timedelta(minutes=10)
-"""For how long a step belongs to whoever took it: longer than any but the rewriting takes, which one does at a time."""
+"""For how long a step belongs to whoever took it: longer than a round of rewriting or the calls of a connector take."""
 TOGETHER = 500
 """Requests that share one rewrite of a relation, or one turn of the log, at most."""
 AT_ONCE = 8
 """Copies outside that are worked on at the same time."""
 FIRST, LONGEST = timedelta(seconds=30), timedelta(hours=1)
 """How long a step is left alone after a try that came to nothing, at first and at most; it doubles with each try."""
+REASONS = 20
+"""What was in the way, in so many different words at most, of one call."""
 TRIES = 8
 RARELY = timedelta(hours=6)
 """After so many tries in a row that came to nothing a step needs attention, and is tried this often."""
@@ -119,7 +121,7 @@ class _Run:
         self._progress = progress
         self._worked = 0
         self._settled: Counter[Level] = Counter()
-        self._hindered: set[tuple[UUID, str]] = set()
+        self._hindered: dict[tuple[UUID, str], str] = {}
         self._left_to_other = False
 
     async def run(self) -> EraseReport:
@@ -136,6 +138,7 @@ class _Run:
             worked=self._worked,
             settled=dict(self._settled),
             hindered=len(self._hindered),
+            in_the_way=dict(Counter(self._hindered.values()).most_common(REASONS)),
             waiting={Level(row["level"]): row["steps"] for row in waiting},
             attention=sum(row["attention"] for row in waiting),
             next_due_at=min((rows.utc(row["due_at"]) for row in waiting), default=None),
@@ -151,8 +154,10 @@ class _Run:
         return most if self._limit is None else max(0, min(most, self._limit - self._worked))
 
     async def _take(self, levels: Sequence[Level], most: int) -> _Taken:
+        # A lock that may be held for longer than is usual comes on top of that.
+        lease = LEASE + timedelta(seconds=max(0.0, self._longest_lock - LONGEST_LOCK))
         async with self._database.administer() as transaction:
-            until = transaction.now + LEASE
+            until = transaction.now + lease
             found = await transaction.all(_SQL["claim"], levels=list(levels), batch=self._batch(most), until=until)
             return _Taken(steps=[rows.step(row) for row in found], until=until)
 
@@ -169,7 +174,9 @@ class _Run:
 
     async def _rows(self, step: Step) -> Outcome:
         async with self._database.administer(step.tenant) as transaction:
-            request = await transaction.one(_SQL["requests"], erasure_ids=[step.erasure_id])
+            request = await transaction.one(
+                _SQL["requests"], erasure_ids=[step.erasure_id], ledger=self._environment.ledger.ledger_id
+            )
         if request is None:
             raise LookupError  # a step refers to its request
         async with self._database.remains(step.tenant, request["subject_key"], worker=True) as transaction:
@@ -243,9 +250,9 @@ class _Run:
                 self._settled[level] += 1
         self._worked += len(done)
         for step, outcome in done:
-            self._hindered.discard((step.erasure_id, step.step))
+            self._hindered.pop((step.erasure_id, step.step), None)
             if not outcome.settled and outcome.again_at is None:
-                self._hindered.add((step.erasure_id, step.step))
+                self._hindered[step.erasure_id, step.step] = f"{step.step}: {outcome.blocker or outcome.status}"
         if self._progress is not None:
             self._progress(self._worked)
 

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import TypeVar
 
-from olvido.domain.copies import BACKUPS, DEADLINE
+from olvido.domain.copies import BACKUPS, DEADLINE, RegisteredCopy
 from olvido.domain.erasure import Outcome, Step, StepStatus, Target
 from olvido.errors import CopyProblem, CopyUnavailable
 from olvido.operations.copies import KnownCopy, known_copy
@@ -31,18 +31,32 @@ OVERDUE = timedelta(days=1)
 
 _ADVICE = {
     CopyProblem.FAILED: "it failed; look at its log",
-    CopyProblem.NOT_REGISTERED: "this worker has no connector for it; register it or set its variables, or confirm it",
+    CopyProblem.NOT_REGISTERED: "its connector is not known where it is asked",
     CopyProblem.UNREACHABLE: "it was not reached; check its address and whether it runs",
     CopyProblem.TIMED_OUT: "it did not answer in time; look whether it is overloaded",
     CopyProblem.BUSY: "it takes no more requests now",
     CopyProblem.UNAUTHORIZED: "it refused the key or login",
     CopyProblem.REFUSED: "it refused the request",
     CopyProblem.NOT_UNDERSTOOD: "it answered something that cannot be understood",
+    CopyProblem.NOBODY_KNOWN: "it knows of nothing of this person and cannot say that there never was anything, so "
+    "nothing was looked at: its holder has to look, and to confirm it",
     CopyProblem.UNSAFE: "what is there cannot be erased safely; look at it by hand",
 }
 _NO_RECORDS = "it knows no single records: its holder has to look, and to confirm it"
 _NO_IDENTIFIER = "the external id by which it would be found is not kept any more: its holder has to confirm it"
 _STILL_HERE = "backups of today may have it: it is still in the files or the log of this database"
+_NOT_SET = (
+    "the environment {0} {names}, which the copy {copy} of the policy names, {1} not set where this worker runs: set "
+    "{2} there"
+)
+_OTHER_POLICY = (
+    "the copy {copy} was declared with the connector {connector}, and the policy that this worker runs with does not "
+    "declare that: give the worker the policy that does (--policy)"
+)
+_OWN_CODE = (
+    "the connector {connector} of the copy {copy} is made by your own code, and this worker has none: run the worker "
+    "from there, with olvido.open(connectors={{...}})"
+)
 _OVERDUE = "the time of its holder is over: ask, and confirm it with what shows that it is erased"
 
 Answer = TypeVar("Answer")
@@ -63,7 +77,7 @@ async def work_on_copy(
         return _by_hand(step, known, _NO_IDENTIFIER)
     connector = environment.connectors.get(known.copy.connector)
     if connector is None:
-        return _blocked(step, dict(step.evidence), "find", CopyProblem.NOT_REGISTERED)
+        return _unknown(environment, step, known.copy)
     if target.record_ids is not None and not connector.by_record:
         return _by_hand(step, known, _NO_RECORDS)
     return await _Asking(environment, step, connector, target, seconds).work()
@@ -140,6 +154,26 @@ def _blocked(step: Step, evidence: dict[str, object], doing: str, problem: CopyP
         evidence=evidence,
         settled=False,
         blocker=f"{doing}: {_ADVICE[problem]} ({problem})",
+    )
+
+
+def _unknown(environment: Environment, step: Step, copy: RegisteredCopy) -> Outcome:
+    """This worker has no connector for the copy: which one, what it takes to have it, and what to do."""
+    log.warning("no connector", extra={"action": "copy_blocked", "step": step.step, "problem": "not_registered"})
+    declared = next((one for one in environment.policy.copies if one.name == copy.name), None)
+    unset = environment.unset.get(copy.name, ())
+    if unset:
+        words = ("variable", "is", "it") if len(unset) == 1 else ("variables", "are", "them")
+        reason = _NOT_SET.format(*words, copy=copy.name, names=" and ".join(unset))
+    elif declared is None or declared.connected != copy.connector:
+        reason = _OTHER_POLICY.format(copy=copy.name, connector=copy.connector)
+    else:
+        reason = _OWN_CODE.format(copy=copy.name, connector=copy.connector)
+    return Outcome(
+        status=StepStatus.REQUESTED if "asked_at" in step.evidence else StepStatus.OPEN,
+        evidence=step.evidence,
+        settled=False,
+        blocker=f"{reason}; or write down its holder's word: `olvido erasure confirm` ({CopyProblem.NOT_REGISTERED})",
     )
 
 

@@ -6,6 +6,7 @@ at a time does it. What is done is noted relation by relation, so that after a c
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -25,6 +26,9 @@ from olvido.storage.rewriting import EraserTurn, Horizon, Rewritten
 
 RELATIONS_AT_ONCE = 20
 """Relations that are written anew before outcomes are stored and a worker may be stopped."""
+ROUND_SECONDS = 300.0
+"""A round that has lasted so long begins no further relation: even if the last one is locked for as long as is allowed,
+it then ends while the steps still belong to whoever took them."""
 SHORT = 1.0
 REST = 50
 """A relation that was locked for longer than SHORT seconds is left alone for REST times as long: 2 % of the time."""
@@ -50,12 +54,13 @@ HELD = "held_records"
 class _Need:
     """What one request needs. gone_before: by relation, the transaction before which its rows were removed.
 
-    since: what of that is to be kept in its evidence. outcome: once it is known.
+    not_before: what was written anew earlier proves nothing. since: what of `gone_before` is to be kept in its
+    evidence. outcome: once it is known.
     """
 
     step: Step
     gone_before: dict[str, int]
-    requested_at: datetime
+    not_before: datetime
     since: dict[str, str] = field(default_factory=dict)
     files: dict[str, int] = field(default_factory=dict)
     outcome: Outcome | None = None
@@ -70,8 +75,8 @@ class _Known:
     rested_until: datetime
     evidence: Mapping[str, Any]
 
-    def covers(self, gone_before: int, requested_at: datetime) -> bool:
-        return self.gone_before >= gone_before and self.begun_at >= requested_at
+    def covers(self, gone_before: int, not_before: datetime) -> bool:
+        return self.gone_before >= gone_before and self.begun_at >= not_before
 
     def rests(self, now: datetime) -> bool:
         return self.begun_at <= now < self.rested_until
@@ -123,7 +128,9 @@ class _Round:
         for tenant, theirs in by_tenant.items():
             async with self._environment.database.administer(tenant) as transaction:
                 ids = [step.erasure_id for step in theirs]
-                found = {row["erasure_id"]: row for row in await transaction.all(_SQL["requests"], erasure_ids=ids)}
+                ledger = self._environment.ledger.ledger_id
+                rows = await transaction.all(_SQL["requests"], erasure_ids=ids, ledger=ledger)
+                found = {row["erasure_id"]: row for row in rows}
                 for step in theirs:
                     needs[step.erasure_id] = await _need(transaction, step, found[step.erasure_id])
         return [needs[step.erasure_id] for step in steps]
@@ -157,7 +164,7 @@ class _Round:
 
     def _covered(self, need: _Need, file: str) -> bool:
         known = self._known.get(file)
-        return known is not None and known.covers(need.files[file], need.requested_at)
+        return known is not None and known.covers(need.files[file], need.not_before)
 
     def _todo(self, needs: list[_Need], now: datetime) -> list[str]:
         wanted = {file for need in needs for file in need.files if not self._covered(need, file)}
@@ -165,9 +172,16 @@ class _Round:
 
     async def _rewrite(self, todo: list[str]) -> None:
         """One relation after another; those that were in use once more at the end."""
-        busy = [file for file in todo[:RELATIONS_AT_ONCE] if await self._one(file)]
+        ends = time.monotonic() + ROUND_SECONDS
+        busy: list[str] = []
+        for number, file in enumerate(todo[:RELATIONS_AT_ONCE]):
+            if number and time.monotonic() >= ends:
+                return
+            if await self._one(file):
+                busy.append(file)
         for file in busy:
-            await self._one(file)
+            if time.monotonic() < ends:
+                await self._one(file)
 
     async def _one(self, file: str) -> bool:
         """Write one relation anew, and note it; whether it was in use only."""
@@ -236,7 +250,7 @@ async def _need(transaction: Transaction, step: Step, request: rows.Row) -> _Nee
     needed = dict.fromkeys(relations_of(request["target"], request["removed"]), removed_by)
     known = step.evidence.get("since")
     since = {str(name): str(value) for name, value in known.items()} if isinstance(known, Mapping) else {}
-    need = _Need(step=step, gone_before=needed, requested_at=request["requested_at"], since=since)
+    need = _Need(step=step, gone_before=needed, not_before=request["not_before"], since=since)
     if request["held"]:
         holds = await standing_in_the_way(transaction, request["subject_key"], request["record_ids"])
         if holds:

@@ -7,14 +7,15 @@ outcome is noted in the ledger after that. So a crash at any moment leaves eithe
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from olvido.domain.copies import BACKUPS, RegisteredCopy, first_step
+from olvido.domain.copies import BACKUPS, FirstStep, RegisteredCopy, first_step
 from olvido.domain.erasure import FILES, LOG, ROWS, Level, StepStatus
+from olvido.domain.ledger import Request
 from olvido.domain.policy_document import CopyKind
 from olvido.domain.report import HeldRecord, Plan, plan_hash, refuse_another_plan
 from olvido.errors import LedgerUnavailable
@@ -32,6 +33,11 @@ _SQL = statements("erasures")
 _AUDIT = statements("audit_log")
 HERE = "olvido"
 """Who holds what lies in this database."""
+_STANDS = (
+    "Nothing was removed: that failed, and the erasure ledger at {place} could not be told so. What was asked stands "
+    "in it: unless this program can write there first, whoever opens the database next carries it out. Mend the ledger "
+    "and ask again, or look with `olvido restore check`."
+)
 WHOLE = frozenset({*BACKUPS, CopyKind.REPLICA})
 """Copies of the database as it is, whatever is in it."""
 
@@ -60,7 +66,8 @@ class Asked:
 class Removed:
     """What one removal did, in a transaction that has yet to commit.
 
-    tenant, key: the life it was in; whole: whether all of it. entry: its number in the ledger.
+    tenant, key: the life it was in; whole: whether all of it. entry: its number in the ledger. rows: that were
+    removed, by relation; kept: of these, rows that a legal hold keeps apart.
     """
 
     tenant: str
@@ -70,6 +77,7 @@ class Removed:
     entry: int
     rows: Mapping[str, int]
     held: tuple[HeldRecord, ...]
+    kept: Mapping[str, int]
 
 
 async def remove(
@@ -83,7 +91,6 @@ async def remove(
 
     Call `noted` after the commit. Raises PlanChanged, LedgerUnavailable (nothing was removed), and what `act` raises.
     """
-    planned_hash = plan_hash(asked.target, asked.named, planned)
     refuse_another_plan(
         asked.plan, target=asked.target, named=asked.named, planned=planned, drift=environment.policy.limits.plan_drift
     )
@@ -94,22 +101,26 @@ async def remove(
     if external is None and not asked.inside:
         row = await transaction.one(_SQL["external_id"])
         external = None if row is None else str(row["external_id"])
-    entry = await environment.ledger.intend(transaction.tenant, key, asked.record_ids, asked.version)
+    request = Request(erasure_id=new_record_id(), requested_at=transaction.now, target=asked.target)
+    entry = await environment.ledger.intend(transaction.tenant, key, asked.record_ids, asked.version, request)
+    again = environment.again
+    if again is not None and again.number == entry:
+        request = again.request or request
     try:
         counts = await act()
-        erasure_id = new_record_id()
         registered = await registered_copies(transaction, environment.policy)
         copies = tuple(copy for copy in registered if not asked.inside or copy.kind in WHOLE)
-        steps = _steps(copies, transaction.now)
+        steps = columns(first_steps(copies, request.requested_at))
         await transaction.run(
             _SQL["write_down"],
-            erasure_id=erasure_id,
-            target=asked.target,
+            erasure_id=request.erasure_id,
+            requested_at=request.requested_at,
+            target=request.target,
             record_ids=list(asked.record_ids or ()),
             version=asked.version,
             ledger_id=environment.ledger.ledger_id,
             entry=entry,
-            plan_hash=planned_hash,
+            plan_hash=plan_hash(request.target, asked.named, planned),
             planned=rows.json_value(dict(planned)),
             removed=rows.json_value(dict(counts)),
             held=len(transaction.held),
@@ -119,18 +130,21 @@ async def remove(
         )
         if asked.audited:
             await _audit(environment, transaction, asked, counts)
-    except BaseException:
+    except BaseException as error:
         # What is raised in the block of a transaction rolls it back.
-        await _note(environment.ledger.withdrawn, entry)
+        is_noted = await _note(environment.ledger.withdrawn, entry)
+        if not is_noted and isinstance(error, Exception):
+            raise LedgerUnavailable(_STANDS.format(place=environment.ledger.place)) from None
         raise
     return Removed(
         tenant=transaction.tenant,
         key=key,
         whole=asked.record_ids is None,
-        erasure_id=erasure_id,
+        erasure_id=request.erasure_id,
         entry=entry,
         rows=counts,
         held=tuple(transaction.held),
+        kept=dict(transaction.kept),
     )
 
 
@@ -170,20 +184,35 @@ async def _audit(environment: Environment, transaction: Transaction, asked: Aske
     )
 
 
-async def _note(write: Callable[[int], Awaitable[None]], entry: int) -> None:
+async def _note(write: Callable[[int], Awaitable[None]], entry: int) -> bool:
+    """Write an outcome, and say whether that was possible."""
     try:
         await write(entry)
     except LedgerUnavailable:
         log.warning("ledger not brought up to date", extra={"action": "ledger_behind", "entry": entry})
+        return False
+    return True
 
 
-def _steps(copies: tuple[RegisteredCopy, ...], now: datetime) -> dict[str, list[Any]]:
-    """The steps of a request as columns: those inside this database first, then one for each copy outside."""
-    table: list[tuple[object, ...]] = [
-        (ROWS, Level.E1, "database", HERE, StepStatus.OPEN, now, None),
-        (FILES, Level.E2, "database", HERE, StepStatus.OPEN, now, None),
-        (LOG, Level.E3, "database", HERE, StepStatus.OPEN, now, None),
+def first_steps(copies: Iterable[RegisteredCopy], requested_at: datetime) -> list[FirstStep]:
+    """How a request of `requested_at` begins: inside this database first, then with each copy outside."""
+    here = [
+        FirstStep(
+            step=step,
+            level=level,
+            kind="database",
+            holder=HERE,
+            status=StepStatus.OPEN,
+            due_at=requested_at,
+            deadline=None,
+        )
+        for step, level in ((ROWS, Level.E1), (FILES, Level.E2), (LOG, Level.E3))
     ]
-    table += (astuple(first_step(copy, now)) for copy in copies)
+    return [*here, *(first_step(copy, requested_at) for copy in copies)]
+
+
+def columns(steps: Sequence[FirstStep]) -> dict[str, list[Any]]:
+    """Steps as the columns that statements take."""
     names = ("steps", "levels", "kinds", "holders", "statuses", "due_ats", "deadlines")
-    return {name: list(column) for name, column in zip(names, zip(*table, strict=True), strict=True)}
+    table = zip(*map(astuple, steps), strict=True)
+    return {name: list(column) for name, column in zip(names, table, strict=True)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Sequence
+from datetime import datetime
 from uuid import UUID
 
 from olvido.domain.erasure import Step
@@ -58,10 +59,10 @@ async def _reports(transaction: Transaction, found: Sequence[Row]) -> list[Erasu
     steps: dict[UUID, list[Step]] = {erasure_id: [] for erasure_id in ids}
     for row in await transaction.all(_SQL["of_requests"], erasure_ids=ids):
         steps[row["erasure_id"]].append(rows.step(row))
-    return [_report(row, tuple(steps[row["erasure_id"]])) for row in found]
+    return [_report(row, tuple(steps[row["erasure_id"]]), transaction.now) for row in found]
 
 
-def _report(row: Row, steps: tuple[Step, ...]) -> ErasureReport:
+def _report(row: Row, steps: tuple[Step, ...], looked_at: datetime) -> ErasureReport:
     return ErasureReport(
         tenant=row["tenant_id"],
         erasure_id=row["erasure_id"],
@@ -77,6 +78,7 @@ def _report(row: Row, steps: tuple[Step, ...]) -> ErasureReport:
         plan_hash=row["plan_hash"],
         ledger_entry=row["ledger_entry"],
         steps=steps,
+        looked_at=rows.utc(looked_at),
     )
 
 

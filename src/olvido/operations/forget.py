@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
+from olvido.domain.copies import declared_copies
 from olvido.domain.identifiers import record_uuid
 from olvido.domain.lineage import handed_over
 from olvido.domain.report import Chain, ForgetReport, HeldRecord, Plan, local_copies, outside_copies, overall, plan_hash
@@ -56,8 +57,9 @@ Choose = Callable[[Transaction, tuple[UUID, ...] | None], Awaitable[tuple[UUID, 
 class Erasure:
     """What one forget counted, removed and read back, by relation.
 
-    target, named: what it and its plan are of. rows: removed. erasure_id: None if nothing was, or by several requests.
-    remaining and verified_at: of the read-back after commit; None if it was not made (a dry run) or failed.
+    target, named: what it and its plan are of. rows: removed. kept: of these, rows that a legal hold keeps. erasure_id:
+    None if nothing was removed, or by several requests. remaining and verified_at: of the read-back after commit; None
+    if it was not made (a dry run) or failed.
     """
 
     target: str
@@ -67,6 +69,7 @@ class Erasure:
     dry_run: bool
     rows: Mapping[str, int] = field(default_factory=dict)
     held: tuple[HeldRecord, ...] = ()
+    kept: Mapping[str, int] = field(default_factory=dict)
     erasure_id: UUID | None = None
     remaining: Mapping[str, int] | None = None
     verified_at: datetime | None = None
@@ -115,6 +118,7 @@ async def forget_subject(
             dry_run=dry_run,
             rows={} if removed is None else removed.rows,
             held=held if removed is None else removed.held,
+            kept=transaction.kept,
             erasure_id=None if removed is None else removed.erasure_id,
             remaining=remaining,
             verified_at=verified_at,
@@ -218,6 +222,7 @@ async def forget_records(
             dry_run=dry_run,
             rows={} if removed is None else removed.rows,
             held=held if removed is None else removed.held,
+            kept=transaction.kept,
             erasure_id=None if removed is None else removed.erasure_id,
             remaining=remaining,
             verified_at=verified_at,
@@ -286,7 +291,7 @@ async def read_back(
 
 def report(environment: Environment, erasure: Erasure) -> ForgetReport:
     """Put the measured counts together; the outside copies come from the policy and are open."""
-    copies = local_copies(erasure.planned, erasure.rows, erasure.remaining, dry_run=erasure.dry_run)
+    copies = local_copies(erasure.planned, erasure.rows, erasure.remaining, kept=erasure.kept, dry_run=erasure.dry_run)
     log.info("forget", extra={"action": "forget", "target": erasure.target, "rows": sum(erasure.rows.values())})
     return ForgetReport(
         target=erasure.target,
@@ -296,7 +301,7 @@ def report(environment: Environment, erasure: Erasure) -> ForgetReport:
         plan_hash=plan_hash(erasure.target, erasure.named, erasure.planned),
         lives=erasure.lives,
         copies=copies,
-        outside=outside_copies(environment.policy.copies, erasure.requested_at),
+        outside=outside_copies(declared_copies(environment.policy.copies, erasure.requested_at), erasure.requested_at),
         requested_at=erasure.requested_at,
         verified_at=erasure.verified_at,
         chain=erasure.chain,

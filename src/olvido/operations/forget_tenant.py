@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
+from uuid import UUID
 
 from olvido.domain.identifiers import required_identifier
-from olvido.domain.report import ForgetReport, HeldRecord
+from olvido.domain.report import NAMED_REQUESTS, ForgetReport, HeldRecord
 from olvido.errors import LedgerUnavailable
 from olvido.operations.environment import Environment
 from olvido.operations.erasure_requests import Removed, noted
@@ -31,7 +33,9 @@ async def forget_tenant(
     """Close `tenant` and forget everyone in it; it stays closed, also if this call is cut short: call again to go on.
 
     progress: called with the subjects forgotten so far and how many there were. The counts of the report add up those
-    of the subjects. Raises InvalidScope, UnsafeDatabase if the login is not a worker, DatabaseUnavailable.
+    of the subjects, and it has the ids of the requests that it left to be followed up; those of a call that was cut
+    short are listed with all others of the company. Raises InvalidScope, UnsafeDatabase if the login is not a worker,
+    DatabaseUnavailable.
     """
     required_identifier(tenant, "tenant")
     database = environment.database
@@ -44,6 +48,8 @@ async def forget_tenant(
     total = 0 if size is None else size["lives"]
     planned, removed, remaining = Counter(NOTHING), Counter[str](), Counter[str]()
     held: list[HeldRecord] = []
+    erasure_ids: list[UUID] = []
+    kept = Counter[str]()
     unverified, lives = False, 0
     after = None
     while True:
@@ -61,10 +67,12 @@ async def forget_tenant(
                 else:
                     counted, gone = await forget_life(environment, transaction, target="tenant")
                 planned.update(counted)
+                kept.update(transaction.kept)
             await noted(environment, gone)
             if gone is not None:
                 removed.update(gone.rows)
                 held.extend(gone.held)
+                erasure_ids.append(gone.erasure_id)
             if not dry_run:
                 left, _ = await read_back(environment, tenant, after, removed=gone, worker=True)
                 remaining.update(left or {})
@@ -77,7 +85,7 @@ async def forget_tenant(
         async with database.administer(tenant) as transaction:
             size, verified_at = await transaction.one(_SQL["tenant_size"]), transaction.now
         remaining["subjects"] = 0 if size is None else size["lives"]
-    return report(
+    found = report(
         environment,
         Erasure(
             target="tenant",
@@ -85,6 +93,7 @@ async def forget_tenant(
             planned=planned,
             rows=removed,
             held=tuple(held),
+            kept=kept,
             requested_at=now,
             dry_run=dry_run,
             remaining=None if verified_at is None else remaining,
@@ -92,6 +101,7 @@ async def forget_tenant(
             lives=lives,
         ),
     )
+    return replace(found, erasure_ids=tuple(erasure_ids[:NAMED_REQUESTS]), requests=len(erasure_ids))
 
 
 async def close_tenant(environment: Environment, tenant: str) -> None:

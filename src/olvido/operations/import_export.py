@@ -123,10 +123,11 @@ async def _prepared(
     texts = [one.text for one in preferences] + [one.report.text for one in episodes]
     languages = ["other"] * len(preferences) + [one.row.language for one in episodes]
     cases = [None] * len(preferences) + [one.report.case_id for one in episodes]
+    kinds = [None] * len(preferences) + [one.report.rule.definition for one in episodes]
     prepared: list[Prepared] = []
     for start in range(0, len(texts), AT_ONCE):
-        until = start + AT_ONCE
-        prepared += await prepare_many(environment, texts[start:until], languages[start:until], cases[start:until])
+        part = slice(start, start + AT_ONCE)
+        prepared += await prepare_many(environment, texts[part], languages[part], cases[part], kinds[part])
     return prepared
 
 

@@ -138,6 +138,7 @@ class _Taking:
             [one.text for one in left.values()],
             [one.language if isinstance(one, Report) else PREFERENCE_LANGUAGE for one in left.values()],
             [one.case_id if isinstance(one, Report) else None for one in left.values()],
+            [one.rule.definition if isinstance(one, Report) else None for one in left.values()],
         )
         ready = {place: (one, made) for (place, one), made in zip(left.items(), prepared, strict=True)}
         return _Batch(given=given, known=known | early, ready=ready)

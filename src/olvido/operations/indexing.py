@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from zlib import crc32
 
 from olvido.domain.identifier_shapes import MIN_LENGTH
+from olvido.domain.policy import Policy
 from olvido.domain.question import identifiers, tells_time
 from olvido.domain.records import IndexState
 from olvido.domain.words import LEXER, Keys, Terms, terms
@@ -31,30 +34,28 @@ class Prepared:
 
     terms, identifiers, timed: what `olvido.domain` reads in the text: its words, what looks like an order number, and
     whether it tells a time. embedding: None when the embedder failed; text recall finds the record all the same.
+    lexer: what made the terms (see `lexers`). indexed_by: what made both, as `lives.indexed_by` has it; None if there
+    is no vector.
     """
 
     language: str
+    lexer: str
     terms: Terms
     identifiers: str
     timed: bool
     embedder: str | None
     embedding: Vector | None
+    indexed_by: str | None
 
     @property
     def state(self) -> IndexState:
         """Whether recall will find the record by meaning."""
         return IndexState.TEXT_ONLY if self.embedding is None else IndexState.INDEXED
 
-    @property
-    def indexed_by(self) -> str | None:
-        """What made the words and the vector, as `lives.indexed_by` has it; None if there is no vector."""
-        return None if self.embedder is None else indexed_by(self.embedder)
-
     def columns(self) -> dict[str, object]:
         """What the statements that store one record take for its index entry."""
         return {
             **self.values(),
-            "lexer": LEXER,
             "words": self.words(),
             "embedder": self.embedder,
             "embedding": self.embedding,
@@ -65,6 +66,7 @@ class Prepared:
         """The part of `columns` that is JSON."""
         return {
             "language": self.language,
+            "lexer": self.lexer,
             "word_count": self.terms.length,
             "identifiers": self.identifiers,
             "timed": self.timed,
@@ -75,16 +77,40 @@ class Prepared:
         return rows.sparse(self.terms.frequencies)
 
 
-def indexed_by(embedder: str) -> str:
-    """The name under which entries count as made by this embedder and by the words of this version."""
-    return f"{LEXER} {embedder}"
+def made_by(embedder: str) -> str:
+    """How `indexed_by` begins for entries of this embedder and of the words of this version, under any policy."""
+    return f"{LEXER} {embedder} "
+
+
+@lru_cache(maxsize=16)
+def lexers(policy: Policy) -> Mapping[str, str]:
+    """What makes the terms of each kind of episode: the words of this version, of the fields that are searchable.
+
+    It is kept with each entry, so that a change of `searchable` in the policy shows which ones are of the old fields.
+    """
+    return {name: f"{LEXER}/{_digest(rule.searchable)}" for name, rule in policy.episodes.items()}
+
+
+@lru_cache(maxsize=64)
+def indexed_by(policy: Policy, embedder: str) -> str:
+    """The name under which a whole life counts as indexed by this embedder, these words and this policy's fields."""
+    return made_by(embedder) + _digest(sorted(lexers(policy).items()))
+
+
+def _digest(value: object) -> str:
+    return f"{crc32(repr(value).encode()):08x}"
 
 
 async def prepare(
-    environment: Environment, text: str, *, language: str | None = None, case_id: str | None = None
+    environment: Environment,
+    text: str,
+    *,
+    language: str | None = None,
+    case_id: str | None = None,
+    definition: str | None = None,
 ) -> Prepared:
     """Detect the language if it is not given, and embed. Raises InvalidValue for an unknown language."""
-    return (await prepare_many(environment, [text], [language], [case_id]))[0]
+    return (await prepare_many(environment, [text], [language], [case_id], [definition]))[0]
 
 
 async def prepare_many(
@@ -92,10 +118,14 @@ async def prepare_many(
     texts: Sequence[str],
     languages: Sequence[str | None],
     case_ids: Sequence[str | None] | None = None,
+    definitions: Sequence[str | None] | None = None,
     *,
     embed: Embed = passage_vectors,
 ) -> list[Prepared]:
-    """`prepare` for each of `texts`, with the language and the case of the same place; embedded in one call."""
+    """`prepare` for each of `texts`, with what has the same place in the other lists; embedded in one call.
+
+    definitions: of episodes; None at the place of a preference.
+    """
     if any(language not in LANGUAGES for language in languages if language is not None):
         raise InvalidValue(f"language must be one of {', '.join(LANGUAGES)}, or None to have it detected.")
     if None in languages or len(texts) > READ_AT_ONCE:
@@ -104,17 +134,24 @@ async def prepare_many(
     else:
         read = _read(environment, texts, languages, case_ids)
     vectors = await embed(environment, texts)
+    embedder, known = environment.embedder.id, lexers(environment.policy)
+    name = indexed_by(environment.policy, embedder)
     return [
         Prepared(
             language=language,
+            lexer=LEXER if definition is None else known.get(definition, LEXER),
             terms=words,
             identifiers=found,
             timed=timed,
-            embedder=None if vector is None else environment.embedder.id,
+            embedder=None if vector is None else embedder,
             embedding=vector,
+            indexed_by=None if vector is None else name,
         )
-        for (language, words, found, timed), vector in zip(
-            read, [None] * len(texts) if vectors is None else vectors, strict=True
+        for (language, words, found, timed), vector, definition in zip(
+            read,
+            [None] * len(texts) if vectors is None else vectors,
+            definitions or [None] * len(texts),
+            strict=True,
         )
     ]
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
 from uuid import UUID
 
 from olvido.domain.eligibility import eligibility
 from olvido.domain.lineage import gather
-from olvido.domain.live_state import match_topics
+from olvido.domain.live_state import LiveTopic, match_topics
 from olvido.domain.origin import OriginClass
 from olvido.domain.policy import Policy
 from olvido.domain.ranking import Candidates, Ranked, Strength, strength_of
@@ -23,8 +23,8 @@ from olvido.storage import rows
 from olvido.storage.database import Transaction
 from olvido.storage.queries import statements
 
-MENTIONS_READ = 200
-"""How many of the newest episodes with a word of a live state are looked at for when it was last mentioned."""
+MENTIONS_AT_ONCE = 200
+"""How many episodes with a word of a live state one statement reads, the newest first: most often the first is it."""
 
 _SQL = statements("recall")
 
@@ -103,7 +103,7 @@ async def answer(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Shown:
-    """What ranking chose, to be read and labelled."""
+    """What ranking chose, to be read and labelled. texts: of the episodes that were read, by record id."""
 
     policy: Policy
     transaction: Transaction
@@ -111,6 +111,7 @@ class _Shown:
     candidates: Candidates
     ranked: Ranked
     explain: bool
+    texts: dict[UUID, str] = field(default_factory=dict)
 
     async def read(self) -> tuple[list[RecallItem[Preference]], list[RecallItem[Episode]]]:
         """All current preferences for the purpose, and the best episodes, each thing that was said once."""
@@ -131,7 +132,7 @@ class _Shown:
                 offered = False
             episodes = {row["record_id"]: rows.episode(row) for row in found if row["key"] is None}
             read += [self._episode(episodes[one], place) for one, place in places.items() if one in episodes]
-            items = gather(read, lambda episode: episode_text(self.policy, episode))
+            items = gather(read, lambda episode: self.texts[episode.record_id])
             taken += len(places)
         return preferences, items
 
@@ -157,8 +158,9 @@ class _Shown:
         )
 
     def _episode(self, episode: Episode, place: int) -> RecallItem[Episode]:
-        live = next(iter(match_topics(self.policy, episode_text(self.policy, episode))), None)
-        strength = strength_of(self.ranked.base(place), self.policy.ranking)
+        text = self.texts[episode.record_id] = episode_text(self.policy, episode)
+        live = next(iter(match_topics(self.policy, text)), None)
+        strength = self.ranked.strength(place, self.policy.ranking)
         return RecallItem(
             record=episode,
             label=episode_label(episode, live, strength),
@@ -195,16 +197,29 @@ def _spoken(policy: Policy, topic: str) -> dict[int, float]:
 
 
 async def _consult(policy: Policy, transaction: Transaction, question: Question) -> tuple[Consult, ...]:
-    answers = []
-    for topic in question.topics:
+    purpose = question.choice.purpose
+    return tuple(
+        [consult_for(topic, await _last_seen(policy, transaction, topic, purpose)) for topic in question.topics]
+    )
+
+
+async def _last_seen(policy: Policy, transaction: Transaction, topic: LiveTopic, purpose: str) -> datetime | None:
+    """When the newest episode that mentions a live state happened; read on until there is one, or no more."""
+    words = rows.sparse(_spoken(policy, topic.name))
+    last: Episode | None = None
+    while True:
         found = await transaction.all(
             _SQL["mentioning"],
             lexer=LEXER,
-            words=rows.sparse(_spoken(policy, topic.name)),
-            purpose=question.choice.purpose,
-            size=MENTIONS_READ,
+            words=words,
+            purpose=purpose,
+            size=MENTIONS_AT_ONCE,
+            before_at=None if last is None else last.occurred_at,
+            before_id=None if last is None else last.record_id,
         )
-        seen = (rows.episode(row) for row in found)
-        last = next((past for past in seen if topic in match_topics(policy, episode_text(policy, past))), None)
-        answers.append(consult_for(topic, None if last is None else last.occurred_at))
-    return tuple(answers)
+        if not found:
+            return None
+        for row in found:
+            last = rows.episode(row)
+            if topic in match_topics(policy, episode_text(policy, last)):
+                return last.occurred_at

@@ -95,7 +95,13 @@ async def record_episode(
         ),
     )
     await environment.database.pin(caller.life)
-    prepared = await prepare(environment, report.text, language=report.language, case_id=report.case_id)
+    prepared = await prepare(
+        environment,
+        report.text,
+        language=report.language,
+        case_id=report.case_id,
+        definition=report.rule.definition,
+    )
     async with environment.database.write(caller.life, inserting=True) as transaction:
         episode, changed = await store(environment, transaction, report, prepared)
     return report.written(episode, prepared, changed=changed)

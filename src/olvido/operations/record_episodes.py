@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from olvido.domain.records import Episode, NewEpisode, Written
-from olvido.domain.words import LEXER
 from olvido.errors import Conflict, InvalidInput, InvalidTime, OlvidoError
 from olvido.operations.environment import Caller, Environment
 from olvido.operations.indexing import Prepared, prepare_many
@@ -42,6 +41,7 @@ async def record_episodes(
         [report.text for report in reports],
         [report.language for report in reports],
         [report.case_id for report in reports],
+        [report.rule.definition for report in reports],
     )
     async with environment.database.write(caller.life, inserting=True) as transaction:
         written = []
@@ -116,7 +116,6 @@ async def _insert(
     found = await transaction.all(
         _SQL["record_many"],
         records=rows.json_rows(columns),
-        lexer=LEXER,
         words=[ready.words() for ready in prepared],
         embeddings=[ready.embedding for ready in prepared],
         embedder=next((ready.embedder for ready in prepared if ready.embedder is not None), None),

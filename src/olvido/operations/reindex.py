@@ -24,7 +24,7 @@ from olvido.domain.words import LEXER
 from olvido.errors import InvalidInput
 from olvido.operations.embedding import vectors_apart
 from olvido.operations.environment import Environment
-from olvido.operations.indexing import Prepared, indexed_by, prepare_many
+from olvido.operations.indexing import Prepared, indexed_by, lexers, prepare_many
 from olvido.operations.recall import indexed_text
 from olvido.ports import Vector
 from olvido.storage import rows
@@ -56,6 +56,7 @@ async def repair_index(
     limit: int | None = None,
     batch_size: int = BATCH,
     tried_before: datetime | None = None,
+    made_before: datetime | None = None,
     recheck: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> IndexReport:
@@ -64,7 +65,10 @@ async def repair_index(
     Where the embedder gives no vector, the words are repaired all the same; such a life is tried once in a call.
     limit: most records to look at, 1 or more; None is all. batch_size: most records in one call of the embedder and in
     one transaction, 1 to 1,000. tried_before: leave out the lives that were tried at this instant or later; None leaves
-    out none. recheck: look at every life, whatever it is noted to be indexed by, as after a restore without the index.
+    out none. made_before: leave the lives that a repair with another embedder, policy or version finished at this
+    instant or later, and count them as contested: a worker that runs passes when it began, so that two of them do not
+    undo each other's work for ever. None leaves none. recheck: look at every life, whatever it is noted to be indexed
+    by, as after a restore without the index.
     progress: called with the records looked at so far. Raises InvalidInput, InvalidTime, DatabaseUnavailable, Conflict,
     and UnsafeDatabase if the login is not a worker.
     """
@@ -73,7 +77,8 @@ async def repair_index(
     if type(batch_size) is not int or not 1 <= batch_size <= MAX_BATCH:
         raise InvalidInput(f"batch_size must be a whole number between 1 and {MAX_BATCH}.")
     before = None if tried_before is None else require_utc(tried_before, "tried_before")
-    repair = _Repair(environment, limit, batch_size, progress)
+    began = None if made_before is None else require_utc(made_before, "made_before")
+    repair = _Repair(environment, limit, batch_size, progress, made_before=began)
     report = await repair.run(before, recheck=recheck)
     log.info(
         "index repaired",
@@ -83,6 +88,7 @@ async def repair_index(
             "rows": report.repaired,
             "failed": report.failed,
             "waiting": report.waiting,
+            "contested": report.contested,
         },
     )
     return report
@@ -119,19 +125,27 @@ class _Repair:
     """One repair on its way through the lives that wait."""
 
     def __init__(
-        self, environment: Environment, limit: int | None, batch_size: int, progress: Callable[[int], None] | None
+        self,
+        environment: Environment,
+        limit: int | None,
+        batch_size: int,
+        progress: Callable[[int], None] | None,
+        *,
+        made_before: datetime | None,
     ) -> None:
         self._environment = environment
         self._database = environment.database
         self._left = inf if limit is None else limit
         self._batch_size = batch_size
         self._progress = progress
+        self._made_before = made_before
         self._made_by = {
             "lexer": LEXER,
+            "lexers": rows.json_value(dict(lexers(environment.policy))),
             "embedder": environment.embedder.id,
             "dimensions": environment.embedder.dimensions,
         }
-        self._name = indexed_by(environment.embedder.id)
+        self._name = indexed_by(environment.policy, environment.embedder.id)
         self._unanswered = 0
         self._seen = self._lives = self._settled = self._repaired = self._failed = 0
 
@@ -147,13 +161,14 @@ class _Repair:
             if failure is not None:
                 raise failure
         async with self._database.administer() as transaction:
-            row = await transaction.one(_LIVES["waiting"], indexed_by=self._name)
+            row = await transaction.one(_LIVES["waiting"], indexed_by=self._name, made_before=self._made_before)
         return IndexReport(
             lives=self._lives,
             settled=self._settled,
             repaired=self._repaired,
             failed=self._failed,
             waiting=0 if row is None else row["lives"],
+            contested=0 if row is None else row["contested"],
             limit_reached=self._left < 1,
             started_at=started_at,
         )
@@ -177,7 +192,11 @@ class _Repair:
     async def _claim(self, tried_before: datetime) -> _Life | None:
         async with self._database.administer() as transaction:
             row = await transaction.one(
-                _LIVES["claim"], indexed_by=self._name, tried_before=tried_before, until=transaction.now + ALONE
+                _LIVES["claim"],
+                indexed_by=self._name,
+                tried_before=tried_before,
+                made_before=self._made_before,
+                until=transaction.now + ALONE,
             )
             return None if row is None else (row["tenant_id"], row["subject_key"])
 
@@ -206,8 +225,8 @@ class _Repair:
             if transaction.key is None:
                 return None
             if transaction.entered["closed"]:
-                # To be forgotten soon. Nothing of it is sent to an embedder any more; this looks again another time.
-                await transaction.run(_LIVES["hold"], until=transaction.now)
+                # To be forgotten soon. Nothing of it is sent to an embedder any more.
+                await transaction.run(_LIVES["set_aside"])
                 return None
             preferences = await transaction.all(
                 _SQL["differing_preferences"], after=place.preference, batch=size, **self._made_by
@@ -236,6 +255,7 @@ class _Repair:
             ],
             ["other" if isinstance(record, Preference) else record.language for record in records],
             [None if isinstance(record, Preference) else record.case_id for record in records],
+            [None if isinstance(record, Preference) else record.definition for record in records],
             embed=self._embed,
         )
 

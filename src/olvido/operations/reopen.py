@@ -51,7 +51,8 @@ async def reopen_previous(
         held = await would_keep(transaction, [wanted])
     admit_statement(environment.policy, previous.origin, NewPreference(key=previous.key, value=previous.value))
     if dry_run:
-        return report(environment, replace(_erasure(_named(wanted, seen.version), now, dry_run=True), held=held))
+        planned = _erasure(_named(wanted, seen.version), now, dry_run=True)
+        return report(environment, replace(planned, held=held, kept=PLANNED if held else {}))
     prepared = await prepare(environment, f"{previous.key}: {previous.value}", language="other")
     async with database.existing(caller.life, lock=True) as transaction:
         now = transaction.now
@@ -100,6 +101,7 @@ async def reopen_previous(
             _erasure(_named(wanted, head.version), now, dry_run=False),
             rows=removed.rows,
             held=removed.held,
+            kept=removed.kept,
             erasure_id=removed.erasure_id,
             remaining=remaining,
             verified_at=verified_at,

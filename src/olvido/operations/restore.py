@@ -9,7 +9,7 @@ from itertools import groupby
 from operator import attrgetter
 from uuid import UUID
 
-from olvido.domain.ledger import Entry, LedgerState, ReplayReport, RestoreReport, Standing, explain
+from olvido.domain.ledger import Entry, LedgerState, ReplayReport, Request, RestoreReport, Standing, explain
 from olvido.errors import InvalidInput, LedgerUnavailable, StoreLocked
 from olvido.operations.apply_again import apply_again, forget_again, have, settle, split
 from olvido.operations.environment import Environment
@@ -145,7 +145,7 @@ async def _apply_missing(environment: Environment, progress: Progress | None) ->
             await have(environment, tenant, gone)
             done = done.and_(_Done(absent=len(gone)))
             for entry in here:
-                removed = await apply_again(environment, entry) or {}
+                removed = await apply_again(environment, entry, follow_up=True) or {}
                 done = done.entry(removed, here=entry.key is None or any(removed.values()))
             if progress is not None:
                 progress(done.applied + done.absent, total)
@@ -221,6 +221,9 @@ async def _removals(environment: Environment) -> AsyncIterator[list[Entry]]:
                     key=row["subject_key"],
                     record_ids=tuple(row["record_ids"]) or None,
                     version=row["version"],
+                    request=Request(
+                        erasure_id=row["erasure_id"], requested_at=utc(row["requested_at"]), target=row["target"]
+                    ),
                 )
                 for row in rows
             ]

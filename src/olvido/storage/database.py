@@ -6,6 +6,7 @@ Nothing about a tenant lives on a connection: the setting ends with the transact
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
@@ -72,7 +73,8 @@ class Transaction:
     inserting: plans may be generic, so what reads a partitioned relation is planned anew by not being prepared.
     ended: it committed or rolled back, and whatever still uses it is refused.
     clock: where `now` is from; None is the database's clock.
-    held: what a legal hold kept of what this transaction removed. holds: those of this life, once somebody asked.
+    held: what a legal hold kept of what this transaction removed, or would keep; kept: how many rows of each relation.
+    holds: those of this life, once somebody asked.
     """
 
     connection: Connection
@@ -85,6 +87,7 @@ class Transaction:
     ended: bool = False
     clock: Clock | None = None
     held: list[HeldRecord] = field(default_factory=list)
+    kept: Counter[str] = field(default_factory=Counter)
     holds: Mapping[UUID, DictRow] | None = None
     _scope: dict[str, object] = field(init=False)
     _cursor: psycopg.AsyncCursor[DictRow] = field(init=False)

@@ -21,15 +21,10 @@ _SQL = statements("holds")
 async def preserve(transaction: Transaction, record_ids: Sequence[UUID] | None) -> tuple[HeldRecord, ...]:
     """Keep what holds name of these records (None: of the whole life), which the caller is about to delete.
 
-    The caller holds the records, or the life, against writers. What is kept is noted in `transaction.held` as well.
+    The caller holds the records, or the life, against writers. What is kept is noted in `transaction.held`, and
+    how many rows that is, by relation, in `transaction.kept`.
     """
-    holds = await _of_life(transaction)
-    if not holds:
-        return ()
-    found = await transaction.all(
-        _SQL["keep"], record_ids=None if record_ids is None else list(record_ids), removal_id=new_record_id()
-    )
-    return _noted(transaction, holds, found)
+    return await _keep(transaction, record_ids, store=True)
 
 
 async def preserve_versions(transaction: Transaction, versions: Sequence[tuple[UUID, int]]) -> tuple[HeldRecord, ...]:
@@ -47,12 +42,21 @@ async def preserve_versions(transaction: Transaction, versions: Sequence[tuple[U
 
 
 async def would_keep(transaction: Transaction, record_ids: Sequence[UUID] | None) -> tuple[HeldRecord, ...]:
-    """What `preserve` would keep; nothing is written. For a dry run."""
+    """What `preserve` would keep, noted alike; nothing is written. For a dry run."""
+    return await _keep(transaction, record_ids, store=False)
+
+
+async def _keep(transaction: Transaction, record_ids: Sequence[UUID] | None, *, store: bool) -> tuple[HeldRecord, ...]:
     holds = await _of_life(transaction)
     if not holds:
         return ()
-    found = await transaction.all(_SQL["would_keep"], record_ids=None if record_ids is None else list(record_ids))
-    return _records(holds, found)
+    found = await transaction.all(
+        _SQL["keep"],
+        record_ids=None if record_ids is None else list(record_ids),
+        removal_id=new_record_id(),
+        store=store,
+    )
+    return _noted(transaction, holds, found)
 
 
 async def has_holds(transaction: Transaction) -> bool:
@@ -88,13 +92,17 @@ def _noted(
     transaction: Transaction, holds: Mapping[UUID, rows.Row], found: Sequence[rows.Row]
 ) -> tuple[HeldRecord, ...]:
     kept = _records(holds, found)
+    # Two holds that keep a record keep the same rows of it.
+    rows_of = {(row["relation"], row["record_id"]): row["rows"] for row in found}
+    for (relation, _), number in rows_of.items():
+        transaction.kept[relation] += number
     noted = set(transaction.held)
     transaction.held.extend(each for each in kept if each not in noted)
     return kept
 
 
 def _records(holds: Mapping[UUID, rows.Row], found: Sequence[rows.Row]) -> tuple[HeldRecord, ...]:
-    ordered = sorted((row["hold_id"], row["record_id"]) for row in found)
+    ordered = sorted({(row["hold_id"], row["record_id"]) for row in found if row["relation"] != "subjects"})
     return tuple(
         HeldRecord(
             record_id=record_id,

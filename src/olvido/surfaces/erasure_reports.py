@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
@@ -36,6 +37,20 @@ TARGETS = {
     "tenant": "a person of a company that was forgotten",
     "hold": "what a legal hold had kept",
 }
+REASONS = 5
+"""Of what was in the way in one round, so many different ones are shown."""
+KEPT = (
+    "The external id of the person is kept until the copies outside that are found by it are done with. It is then "
+    "deleted too, and files and log are open again until they are written anew without it."
+)
+BEGUN_ANEW = (
+    "Files and log are open again, after they had been done: copies outside are found by the external id of a person, "
+    "so it was kept until the last of them was done with, and deleted then. A removal leaves bytes, so what held it is "
+    "written anew once more. What was forgotten itself is as gone as before."
+)
+IDENTIFIERS = "erasure_identifiers"
+"""The relation of the external ids, as the evidence of a step names it that is open again since one went."""
+SOON = "as soon as a worker runs"
 HERE = {ROWS: "rows of this database", FILES: "files of this database", LOG: "its write-ahead log and replicas"}
 
 
@@ -58,7 +73,7 @@ def erasure(report: ErasureReport) -> RenderableType:
     rows = sum(report.removed.values())
     said: list[RenderableType] = [
         Text(f"Forgotten: {TARGETS.get(report.target, report.target)}, asked for at {moment(report.requested_at)}."),
-        Text(f"Rows removed: {rows}. Records kept by a legal hold: {report.held}."),
+        Text(f"Rows removed: {rows}.{_held(report.held)}"),
         Text(""),
     ]
     table = grid("level", "what", "status", "since", "measured")
@@ -67,22 +82,36 @@ def erasure(report: ErasureReport) -> RenderableType:
         table.add_row(str(step.level), cell(_what(step)), str(step.status), since, cell(_measured(step)))
     said += [table, Text("")]
     if report.remains:
-        said += [remainders(_remainder(step) for step in report.remains), Text("")]
+        said += [remainders(_remainder(step, report.looked_at) for step in report.remains), Text("")]
+        said += [_under(cell(line)) for line in _begun_anew(report)]
     for step in report.remains:
         if step.blocker is not None:
             said += [Text(f"In the way of {_what(step)}, after {_tries(step.attempts)}:", style="bold")]
             said += [_under(cell(reason, "yellow")) for reason in step.blocker.split("; ")]
     if report.identifier_kept:
-        said.append(Text("The external id is kept until the copies outside that are found by it are done."))
+        said.append(cell(KEPT))
     said += [Text(f"Status: {report.status}.", style="bold"), Text(MEANING[report.status])]
     return Group(*said)
+
+
+def _held(records: int) -> str:
+    """What of the removed rows was stored all the same; a hold may have been released since."""
+    if not records:
+        return ""
+    whose = "a record" if records == 1 else f"{records} records"
+    kept = f"those of {whose} were not deleted but kept apart by a legal hold, out of every read"
+    return f" Of these, {kept}; `olvido hold list` says which holds stand."
 
 
 def erased(report: EraseReport) -> RenderableType:
     """What one round did, and what waits."""
     lines = [f"Worked on {_steps(report.worked)}; settled {_by_level(report.settled)}."]
     if report.hindered:
-        lines.append(f"{_steps(report.hindered)} could not be done; `olvido erasure show` says what is in the way.")
+        lines.append(f"{_steps(report.hindered)} could not be done; `olvido erasure show` says it of one request:")
+        shown = list(report.in_the_way.items())[:REASONS]
+        lines += [f"  {_steps(count)} of {reason.removeprefix(COPY)}" for reason, count in shown]
+        if len(report.in_the_way) > len(shown):
+            lines.append("  and for other reasons; --json has more of them")
     if report.attention:
         lines.append(f"{_steps(report.attention)} should be looked at by somebody.")
     if report.left_to_other:
@@ -97,20 +126,36 @@ def _what(step: Step) -> str:
     return HERE.get(step.step, step.step.removeprefix(COPY))
 
 
-def _remainder(step: Step) -> Remainder:
-    if step.deadline is not None:
-        until = moment(step.deadline)
-    elif step.step.startswith(COPY):
-        until = NO_DATE
-    else:
-        until = f"no date: looked at again at {moment(step.due_at)}"
+def _begun_anew(report: ErasureReport) -> list[str]:
+    """Why files and log are not done that had been: the external id went meanwhile."""
+    files = next((step for step in report.steps if step.step == FILES), None)
+    since = None if files is None else files.evidence.get("since")
+    is_anew = isinstance(since, Mapping) and IDENTIFIERS in since
+    return [BEGUN_ANEW] if is_anew and any(step.step in {FILES, LOG} for step in report.remains) else []
+
+
+def _until(step: Step, now: datetime) -> str:
+    """When it is gone there, or what has to happen first. now: when it stood so."""
+    date = None if step.deadline is None else moment(step.deadline)
+    is_over = step.deadline is not None and step.deadline <= now
+    if step.status is StepStatus.MANUAL:
+        by_then = f"{date} is over: its holder has to act" if is_over else f"by its holder, until {date}"
+        return NO_DATE if date is None else by_then
+    if step.due_at <= now:
+        return SOON
+    if date is not None and not is_over:
+        return date
+    return f"{'no date' if date is None else f'{date} is over'}: looked at again at {moment(step.due_at)}"
+
+
+def _remainder(step: Step, now: datetime) -> Remainder:
     return Remainder(
         what=_what(step),
         kind=step.kind,
         holder=step.holder,
         level=str(step.level),
         status=str(step.status),
-        until=until,
+        until=_until(step, now),
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -27,6 +29,10 @@ MEANING = {
 }
 HELD = "Read back after the commit: no read finds any of it. What is held stays apart until the hold is released."
 NO_DATE = "no date: its holder has to remove it"
+DONE = ("were deleted for good", "are kept apart")
+WORKER = "as soon as a worker has run"
+SHOWN_REQUESTS = 10
+"""Requests of a company that are shown by id; with --json there are more."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -73,8 +79,11 @@ def purge(report: PurgeReport) -> RenderableType:
     return Group(*lines)
 
 
-def forget(report: ForgetReport) -> RenderableType:
-    """Counts and a status for each copy here, what is held, and what remains elsewhere with its holder and date."""
+def forget(report: ForgetReport, *, tenant: str, asks: bool = False) -> RenderableType:
+    """Counts and a status for each copy here, what is held, and what remains elsewhere with its holder and date.
+
+    asks: it is a plan, and whoever reads it is asked next.
+    """
     if not report.found:
         return Group(
             Text("Nothing of this is stored here, so nothing was removed."),
@@ -82,11 +91,15 @@ def forget(report: ForgetReport) -> RenderableType:
             Text("Whether copies outside hold it is for their holders to say:", style="dim"),
             remainders(map(_outside, report.outside)),
         )
-    table = grid("copy in this database", "planned", "removed", "remaining", "level", "status")
+    # What is held leaves its relation as well, and is no less stored for it: the two are told apart.
+    holds_some = bool(report.kept)
+    gone = ["deleted", "kept by a hold"] if holds_some else ["removed"]
+    table = grid("copy in this database", "planned", *gone, "remaining", "level", "status")
     for copy in report.copies:
         if copy.planned or copy.removed or copy.remaining:
             remaining = "-" if copy.remaining is None else str(copy.remaining)
-            table.add_row(copy.copy, str(copy.planned), str(copy.removed), remaining, str(copy.level), str(copy.status))
+            deleted = [str(max(0, copy.removed - copy.kept)), str(copy.kept)] if holds_some else [str(copy.removed)]
+            table.add_row(copy.copy, str(copy.planned), *deleted, remaining, str(copy.level), str(copy.status))
     lines: list[RenderableType] = [table]
     empty = sum(1 for copy in report.copies if not (copy.planned or copy.removed or copy.remaining))
     if empty:
@@ -94,26 +107,27 @@ def forget(report: ForgetReport) -> RenderableType:
         lines.append(Text(f"{empty} more relations had no rows of it{verified}.", style="dim"))
     if report.chain is not None:
         lines.append(Text(f"Earlier values of the preference: {report.chain}."))
-    lines.extend(_held(report.held, planned=report.dry_run))
+    lines.extend(_held(report))
     lines.extend(_left(report))
     lines.append(Text(""))
     places = [*_here(report), *map(_outside, report.outside)]
     if places:
         lines.extend([remainders(places), Text("")])
     still_open = f", and {len(report.outside)} copies outside are open" if report.outside else ""
-    not_done = "; files and log wait for a worker" if report.erasure_id is not None else ""
+    not_done = "; files and log wait for a worker" if report.erasure_id is not None or report.erasure_ids else ""
     lines.append(Text(f"Status: {report.status}{still_open}{not_done}.", style="bold"))
     held = bool(report.held) and not report.dry_run and str(report.status) == "rows_absent"
     lines.append(Text(HELD if held else MEANING.get(str(report.status), "")))
-    if report.dry_run:
+    if report.dry_run and not asks:
         lines.append(Text(f"To remove this and nothing else, pass --plan {report.plan_hash}", style="dim"))
     if report.erasure_id is not None:
-        lines.append(Text(f"A worker follows it up: {_show(report.erasure_id)}", style="dim"))
+        lines.append(Text(f"A worker follows it up: {_show(report.erasure_id, tenant)}", style="dim"))
+    lines.extend(_requests(report, tenant))
     return Group(*lines)
 
 
-def proposal(found: Proposal) -> RenderableType:
-    """What a request in words may mean, numbered, best match first."""
+def proposal(found: Proposal, *, asks: bool = False) -> RenderableType:
+    """What a request in words may mean, numbered, best match first. asks: whoever reads it is asked next."""
     if not found.records:
         return Text("Nothing that is stored for this person bears on it. Nothing was forgotten.")
     table = grid("no", "what it says", "what it is", "match", "record id")
@@ -121,7 +135,8 @@ def proposal(found: Proposal) -> RenderableType:
         table.add_row(
             str(number), cell(record.text, "bold"), cell(record.label), str(record.strength), str(record.record_id)
         )
-    lines: list[RenderableType] = [Text("This may be meant. Nothing was forgotten.", style="bold"), table]
+    heading = "This may be meant:" if asks else "This may be meant. Nothing was forgotten."
+    lines: list[RenderableType] = [Text(heading, style="bold"), table]
     if found.omitted:
         lines.append(Text(f"Not shown, as too weak or beyond the limit: {found.omitted}.", style="dim"))
     if not found.index_complete:
@@ -145,15 +160,23 @@ def holds(found: Iterable[Hold]) -> RenderableType:
 
 def held_content(found: HeldContent) -> RenderableType:
     """A hold with what it keeps."""
-    table = grid("kept at", "relation", "record id", "content")
+    lines: list[RenderableType] = [holds([found.hold])]
     for row in found.rows:
-        content = "; ".join(f"{name}: {value}" for name, value in row.content.items() if value is not None)
-        table.add_row(moment(row.kept_at), row.relation, str(row.record_id), cell(content))
-    kept = table if table.rows else Text("It keeps nothing yet: what it names is stored as usual.")
-    return Group(holds([found.hold]), Text(""), kept)
+        lines += [Text(""), Text(f"{row.relation} {row.record_id}, kept at {moment(row.kept_at)}", style="bold")]
+        told = {name: value for name, value in row.content.items() if value is not None and name != "record_id"}
+        lines += [_under(line) for line in map(_field, told, told.values())]
+    if not found.rows:
+        lines += [Text(""), Text("It keeps nothing yet: what it names is stored as usual.")]
+    return Group(*lines)
 
 
-def released(done: HoldReleased) -> RenderableType:
+def _field(name: str, value: object) -> RenderableType:
+    """One column of a row that is kept, a name and a value; what has a structure of its own as JSON."""
+    said = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return cell(f"{name}: {said}")
+
+
+def released(done: HoldReleased, *, tenant: str) -> RenderableType:
     """What the end of a hold removed."""
     if not done.removed:
         return Text("Released. It had kept nothing; what it named can be forgotten from now on.")
@@ -164,26 +187,50 @@ def released(done: HoldReleased) -> RenderableType:
         checked = f"and {done.remaining} are still there"
     were = "was" if done.removed == 1 else "were"
     lines = [f"Released. {_rows(done.removed)} that it had kept {were} deleted, {checked}."]
-    lines.append(f"A worker follows it up in files, log and backups: {_show(done.erasure_id)}")
+    lines.append(f"A worker follows it up in files, log and backups: {_show(done.erasure_id, tenant)}")
     return Text("\n".join(lines))
 
 
-def _show(erasure_id: UUID | None) -> str:
-    return f"olvido erasure show {erasure_id} --tenant COMPANY"
+def _requests(report: ForgetReport, tenant: str) -> list[RenderableType]:
+    """The requests that the forget of a company left, the first of them by id."""
+    if not report.erasure_ids:
+        return []
+    shown = report.erasure_ids[:SHOWN_REQUESTS]
+    what = "1 request" if report.requests == 1 else f"{report.requests} requests, one for each person"
+    more = report.requests - len(shown)
+    rest = f"And {more} more; all of them" if more else "All of them, those of earlier calls as well"
+    return [
+        Text(f"A worker follows up {what}:", style="dim"),
+        *(_under(Text(_show(erasure_id, tenant), style="dim")) for erasure_id in shown),
+        Text(f"{rest}: olvido erasure list --tenant {shlex.quote(tenant)}", style="dim"),
+    ]
 
 
-def _held(held: Iterable[HeldRecord], *, planned: bool) -> list[RenderableType]:
-    """One line a hold: how many records it keeps, why, and when that is looked at again."""
+def _show(erasure_id: UUID | None, tenant: str) -> str:
+    return f"olvido erasure show {erasure_id} --tenant {shlex.quote(tenant)}"
+
+
+def _held(report: ForgetReport) -> list[RenderableType]:
+    """What the rows add up to, and for each hold how many records it keeps, why, and when it is looked at again."""
     by_hold: dict[UUID, list[HeldRecord]] = {}
-    for record in held:
+    for record in report.held:
         by_hold.setdefault(record.hold_id, []).append(record)
     if not by_hold:
         return []
     table = grid("held", "basis", "review at", "hold id")
     for hold_id, records in by_hold.items():
         table.add_row(_records(len(records)), cell(records[0].basis), moment(records[0].review_at), str(hold_id))
-    will = "will not be" if planned else "was not"
-    return [Text(""), Text(f"Refused by a legal hold: it {will} removed for good, but is out of every read."), table]
+    return [Text(""), Text("Refused by a legal hold:", style="bold"), Text(_added_up(report)), table]
+
+
+def _added_up(report: ForgetReport) -> str:
+    """How many rows are deleted and how many are kept, which together are all of them."""
+    every = sum(copy.planned if report.dry_run else copy.removed for copy in report.copies)
+    kept = sum(report.kept.values())
+    records = _records(len({record.record_id for record in report.held}))
+    deleted, apart = ("would be deleted for good", "would be kept apart") if report.dry_run else DONE
+    whose = " Whose they were is kept with them." if "subjects" in report.kept else ""
+    return f"Of {_rows(every)}, {every - kept} {deleted} and {kept}, of {records}, {apart}, out of every read.{whose}"
 
 
 def _left(report: ForgetReport) -> list[RenderableType]:
@@ -204,9 +251,9 @@ def _remaining(ids: tuple[UUID, ...], what: str, why: str) -> str:
 
 def _here(report: ForgetReport) -> list[Remainder]:
     """What a worker has yet to do inside this database."""
-    if report.erasure_id is None:
+    if report.erasure_id is None and not report.erasure_ids:
         return []
-    until = "as soon as a worker has run"
+    until = WORKER
     if report.held:
         until = f"{until}, and the hold is released"
     return [
@@ -222,8 +269,16 @@ def _outside(copy: OutsideCopy) -> Remainder:
         holder=copy.holder,
         level=str(copy.level),
         status=str(copy.status),
-        until=NO_DATE if copy.due_at is None else copy.due_at,
+        until=_until(copy),
     )
+
+
+def _until(copy: OutsideCopy) -> datetime | str:
+    if copy.connected:
+        return WORKER
+    if copy.deadline is not None:
+        return f"by its holder, until {moment(copy.deadline)}"
+    return NO_DATE if copy.due_at is None else copy.due_at
 
 
 def _counts(rows: Mapping[str, int]) -> RenderableType:

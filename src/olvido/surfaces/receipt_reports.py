@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
@@ -21,6 +23,14 @@ _TARGETS = {
     "tenant": "everything of one person, as part of a whole company",
     "hold": "what a legal hold had kept",
 }
+_OWN = (
+    "So it is one of your own receipts, as it was issued. Whoever else checks it takes the keys that you publish: "
+    "`olvido keys publish`."
+)
+_NAMED = (
+    "That proves as much as you know that these are the keys of the issuer: get them there, not from whoever brings "
+    "the receipt."
+)
 _STATUS = {
     "rows_absent": "The rows were read back as absent. Files, log and copies outside are not verified yet.",
     "local_verified": "Gone from rows, files, write-ahead log and replicas; no copy outside is open.",
@@ -30,19 +40,41 @@ _STATUS = {
 }
 
 
-def verified(found: VerifiedReceipt) -> RenderableType:
-    """The whole receipt, with every open copy."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CheckedAgainst:
+    """Whose keys a signature was checked with. source: their file. own: those of this installation, not of --jwks.
+
+    key_since: when the key that signed was made, as the file says (UTC); None if it does not say that.
+    """
+
+    source: str
+    own: bool
+    key_since: datetime | None
+
+    @property
+    def words(self) -> tuple[str, str]:
+        """Which keys these are, and what it takes for that to prove something."""
+        if self.own:
+            return f"Checked with the keys of this installation, in {self.source}.", _OWN
+        return f"Checked with the keys in {self.source}, which you named.", _NAMED
+
+
+def verified(found: VerifiedReceipt, against: CheckedAgainst) -> RenderableType:
+    """The whole receipt, with every open copy, and whose keys it was checked with."""
     receipt = found.receipt
     removed = ", ".join(f"{name} {rows}" for name, rows in receipt.removed.items() if rows) or "none"
+    whose = "a record" if receipt.held == 1 else f"{receipt.held} records"
+    apart = f" Of these, those of {whose} were not deleted but kept apart by a legal hold, out of every read."
+    kept = apart if receipt.held else ""
+    since = "" if against.key_since is None else f", made {moment(against.key_since)}"
     facts = [
-        f"Signed by key {found.key_id} (Ed25519).",
+        *against.words,
+        f"Signed by key {found.key_id} (Ed25519){since}.",
         f"Issued {moment(receipt.issued_at)} by olvido {receipt.issuer.version}, for request {receipt.erasure_id}.",
         f"Forgotten {moment(receipt.requested_at)} at {receipt.tenant}: {_TARGETS[receipt.target]}.",
-        f"Rows removed: {removed}.",
+        f"Rows removed: {removed}.{kept}",
         f"Status: {receipt.status}. {_STATUS[receipt.status]}",
     ]
-    if receipt.held:
-        facts.append(f"Kept by a legal hold, out of every read: {receipt.held} records.")
     return Group(
         Text("The signature holds.", style="bold"),
         *(cell(fact) for fact in facts),

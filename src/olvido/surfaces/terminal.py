@@ -17,6 +17,12 @@ _HARMLESS = frozenset("\n\u200c\u200d")
 _ACTIVE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 
+_NUMBERS = frozenset(
+    {"version", "planned", "removed", "deleted", "kept by a hold", "remaining", "rows", "reports", "score"}
+)
+"""Headings of columns that hold numbers."""
+
+
 def plain(text: object) -> str:
     """`text` with every control, reordering and otherwise invisible character spelt out as an escape.
 
@@ -69,6 +75,6 @@ def grid(*columns: str) -> Table:
     """A light table with these headings; long cells fold, nothing is cut off."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for name in columns:
-        number = name in {"version", "planned", "removed", "remaining", "rows", "reports", "score"}
+        number = name in _NUMBERS
         table.add_column(name, overflow="fold", justify="right" if number else "left", no_wrap=number)
     return table

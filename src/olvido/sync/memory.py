@@ -504,6 +504,7 @@ class Memory:
         limit: int | None = None,
         batch_size: int = 64,
         tried_before: datetime | None = None,
+        made_before: datetime | None = None,
         recheck: bool = False,
         progress: Callable[[int], None] | None = None,
     ) -> IndexReport:
@@ -513,7 +514,12 @@ class Memory:
         """
         return self._portal.call(
             self._inner.repair_index(
-                limit=limit, batch_size=batch_size, tried_before=tried_before, recheck=recheck, progress=progress
+                limit=limit,
+                batch_size=batch_size,
+                tried_before=tried_before,
+                made_before=made_before,
+                recheck=recheck,
+                progress=progress,
             )
         )
 

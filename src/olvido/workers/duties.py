@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -13,10 +14,16 @@ from olvido.workers.waiting import Backoff
 if TYPE_CHECKING:
     from olvido.memory import Memory
 
+log = logging.getLogger("olvido.worker")
+
 BATCHES_A_PIECE = 2
 """So few that a worker which is told to stop has soon ended what it is at, also with an embedder on a busy machine."""
 FIRST_WAIT, LONGEST_WAIT = 30.0, 900.0
 """Seconds before records are tried again for which the embedder gave no vector."""
+CONTESTED = (
+    "another worker indexes with another embedder, policy or version, and its work is left alone; "
+    "run all workers alike, and start this one anew to take these lives over"
+)
 
 
 class DutyName(StrEnum):
@@ -100,6 +107,9 @@ class Embed:
         self._in_round = False
         self._round_began: datetime | None = None
         self._failed = False
+        # What another worker finished since then with another embedder is left to it, so that this ends.
+        self._began: datetime | None = None
+        self._contested = 0
 
     async def run_once(self) -> Did:
         """Repair a piece. What failed is left out until its wait is over; what is new meanwhile is not."""
@@ -109,11 +119,17 @@ class Embed:
             batch_size=self._batch_size,
             limit=BATCHES_A_PIECE * self._batch_size,
             tried_before=self._round_began,
+            made_before=self._began,
             recheck=self._recheck,
         )
         self._recheck = False
         self._round_began = self._round_began or report.started_at
+        self._began = self._began or report.started_at
         self._failed = self._failed or report.failed > 0
+        if report.contested > self._contested:
+            facts = {"action": "index_contested", "duty": str(self.name), "lives": report.contested}
+            log.warning(CONTESTED, extra=facts)
+        self._contested = report.contested
         # An embedder that is out is not asked once for every life that waits.
         more = report.limit_reached and (report.failed == 0 or report.repaired > 0)
         if self._in_round and not more:
@@ -122,10 +138,13 @@ class Embed:
                 self._backoff.failed()
             else:
                 self._backoff.succeeded()
+        incomplete = self._failed or report.contested > 0
         if not report.lives:
-            return Did(incomplete=self._failed)
+            return Did(incomplete=incomplete)
         counts = {"lives": report.lives, "rows": report.repaired, "failed": report.failed, "waiting": report.waiting}
-        return Did(counts=counts, more=more, incomplete=self._failed)
+        if report.contested:
+            counts["contested"] = report.contested
+        return Did(counts=counts, more=more, incomplete=incomplete)
 
 
 class Erase:

@@ -125,6 +125,23 @@ async def test_a_thread_that_comes_back_is_found_again(saver: Saver) -> None:
         assert await connector.verify(target()) == rows_of_a_thread(saver)
 
 
+async def test_no_known_thread_proves_nothing(saver: Saver) -> None:
+    """Whoever maps people to threads has to say that it knows everybody; otherwise nothing is claimed, at any call."""
+    stranger = target("carl")
+    connector = LangGraphThreads(saver, threads=threads_of)
+    for ask in (connector.find, connector.erase, connector.verify):
+        with pytest.raises(CopyUnavailable) as refused:
+            await ask(stranger)
+        assert refused.value.problem is CopyProblem.NOBODY_KNOWN
+    complete = LangGraphThreads(saver, threads=threads_of, complete=True)
+    assert await complete.find(stranger) == 0
+    await complete.erase(stranger)
+    assert await complete.verify(stranger) == 0
+    assert await complete.find(target()) == 2 * rows_of_a_thread(saver)
+    with pytest.raises(InvalidInput, match="complete goes with threads"):
+        LangGraphThreads(saver, metadata=metadata_of, complete=True)
+
+
 async def test_no_metadata_means_nobody(saver: Saver) -> None:
     """An empty filter would find the threads of all."""
     connector = LangGraphThreads(saver, metadata=lambda _: {})

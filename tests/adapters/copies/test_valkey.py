@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from uuid import uuid4
 
@@ -134,6 +135,20 @@ async def test_the_connector_knows_single_records(sessions: ValkeySessions) -> N
     assert await sessions.verify(about) == 0
     await sessions.put("acme", LIFE, "s2", f'{{"record_id": "{kept}"}}'.encode(), seconds=HOUR, read_at=LATER)
     assert (await sessions.get("acme", LIFE, "s2") is not None, await sessions.verify(about)) == (True, 0)
+
+
+async def test_who_read_while_a_record_was_being_forgotten_is_refused(sessions: ValkeySessions) -> None:
+    """It read after the request began and before it committed, and writes after the look that found nothing."""
+    forgotten = uuid4()
+    about = replace(target(record_ids=(forgotten,)), asked_at=LATER)
+    await sessions.erase(about)
+    assert await sessions.verify(about) == 0
+    state, read_at = f'{{"record_id": "{forgotten}"}}'.encode(), BEFORE + timedelta(milliseconds=500)
+    assert BEFORE < read_at < LATER
+    await sessions.put("acme", LIFE, "s1", state, seconds=HOUR, read_at=read_at)
+    assert (await sessions.get("acme", LIFE, "s1"), await sessions.verify(about)) == (None, 0)
+    await sessions.put("acme", LIFE, "s1", b"newer", seconds=HOUR, read_at=LATER + timedelta(seconds=1))
+    assert await sessions.get("acme", LIFE, "s1") == b"newer"
 
 
 async def test_a_server_that_is_gone_is_told_in_our_words() -> None:

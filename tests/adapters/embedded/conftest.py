@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from olvido.adapters.embedded import EmbeddedServer, start
 from tests.adapters.embedded.support import server_pid
+from tests.places import server_directory
 
 
 @pytest.fixture
@@ -22,7 +20,7 @@ def place() -> Iterator[Path]:
     Not `tmp_path`: it is too long for a socket, and every pytest that root starts closes its parent to other users,
     whereas the server of root runs as another user.
     """
-    with private_directory() as path:
+    with server_directory() as path:
         yield path
         for pid_file in path.rglob("pg/postmaster.pid"):
             stop(pid_file.parent.parent)
@@ -31,7 +29,7 @@ def place() -> Iterator[Path]:
 @pytest.fixture(scope="session")
 def created() -> Iterator[Path]:
     """A home directory that was created and closed. Copy it; do not open it."""
-    with private_directory() as path:
+    with server_directory() as path:
         start(path / "home").close()
         yield path / "home"
 
@@ -45,7 +43,7 @@ def own_home(created: Path, place: Path) -> Path:
 @pytest.fixture(scope="module")
 def module_home(created: Path) -> Iterator[Path]:
     """A home directory for the tests of one module: a copy takes longer than most of them."""
-    with private_directory() as path:
+    with server_directory() as path:
         yield copy(created, path / "home")
 
 
@@ -59,18 +57,8 @@ def home(module_home: Path) -> Iterator[Path]:
 @pytest.fixture(scope="module")
 def server(created: Path) -> Iterator[EmbeddedServer]:
     """A running server for the tests of one module that only look at it."""
-    with private_directory() as path, start(copy(created, path / "home")) as handle:
+    with server_directory() as path, start(copy(created, path / "home")) as handle:
         yield handle
-
-
-@contextmanager
-def private_directory() -> Iterator[Path]:
-    """A short directory of our own, removed at the end."""
-    path = Path(tempfile.mkdtemp(prefix="olvido-test-", dir="/tmp")).resolve()
-    try:
-        yield path
-    finally:
-        shutil.rmtree(path)
 
 
 def copy(source: Path, target: Path) -> Path:

@@ -8,7 +8,7 @@ from pathlib import Path
 from uuid import UUID, uuid4
 
 from olvido.adapters.ledger import FileLedger
-from olvido.domain.ledger import Entry, LedgerState
+from olvido.domain.ledger import Entry, LedgerState, Request
 
 
 class Ledger:
@@ -35,10 +35,15 @@ class Ledger:
         return asyncio.run(self._ledger.entries(numbers))
 
     def intend(
-        self, tenant: str, key: UUID | None, record_ids: Sequence[UUID] | None, version: int | None = None
+        self,
+        tenant: str,
+        key: UUID | None,
+        record_ids: Sequence[UUID] | None,
+        version: int | None = None,
+        request: Request | None = None,
     ) -> int:
         """Announce an entry."""
-        return asyncio.run(self._ledger.intend(tenant, key, record_ids, version))
+        return asyncio.run(self._ledger.intend(tenant, key, record_ids, version, request))
 
     def applied(self, entry: int) -> None:
         """Note that an entry is applied."""

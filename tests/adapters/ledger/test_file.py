@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import tempfile
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from uuid import UUID, uuid4
 
@@ -12,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from olvido.adapters.ledger.lines import Header, encode, header_content
-from olvido.domain.ledger import Entry
+from olvido.domain.ledger import Entry, Request
 from olvido.errors import LedgerUnavailable
 from tests.adapters.ledger.support import Ledger, begun, filled
 
@@ -55,6 +57,44 @@ def test_an_entry_says_what_was_asked(place: Path) -> None:
     state = again.state()
     assert state is not None
     assert state.in_flight == (1, 2, 3, 4)
+
+
+def test_an_entry_says_whose_request_it_is(place: Path) -> None:
+    """Id, instant and words of the request come back exactly, also of what is written back, and count as no events."""
+    ledger = begun(place)
+    request = Request(
+        erasure_id=uuid4(),
+        requested_at=datetime(2026, 12, 1, 9, 30, 15, 123456, tzinfo=UTC),
+        target='"applied":1,"withdrawn":2',
+    )
+    entry = Entry(number=1, tenant="acme", key=uuid4(), record_ids=(uuid4(),), version=2, request=request)
+    ledger.intend(entry.tenant, entry.key, entry.record_ids, entry.version, request)
+    ledger.write_back([entry], above=0)
+    again = Ledger(place)
+    assert again.entries([1, 2]) == [entry, replace(entry, number=2)]
+    assert (found := again.state()) is not None
+    assert (found.last, found.in_flight, found.newest) == (2, (1,), (2,))
+
+
+def test_lines_of_another_release_are_read(place: Path) -> None:
+    """An entry without a request, as it was written before there was one, and one with a member that is not known."""
+    ledger = begun(place)
+    file, key = place / "entries.jsonl", uuid4()
+    older = {"entry": 1, "tenant": "acme", "key": str(key), "records": None}
+    newer = {**older, "entry": 2, "request": {"id": str(key), "at": "2026-12-01T09:30:00+00:00", "target": "subject"}}
+    checksum = int(file.read_bytes().splitlines()[-1][8:16], 16)
+    for event in (older, {**newer, "of_a_later_release": {"entries": [1]}}):
+        line = encode({"at": "2026-12-01T09:30:00+00:00", "events": [event]}, checksum)
+        checksum = int(line[8:16], 16)
+        with file.open("ab") as appended:
+            appended.write(line)
+    first, second = ledger.entries([1, 2])
+    assert (first.key, first.request) == (key, None)
+    assert second.request == Request(
+        erasure_id=key, requested_at=datetime(2026, 12, 1, 9, 30, tzinfo=UTC), target="subject"
+    )
+    ledger.applied(1)
+    assert Ledger(place).entries([1]) == [first]
 
 
 @given(steps=STEPS, tenant=TENANTS)

@@ -15,6 +15,7 @@ from olvido.adapters.copies.valkey import ValkeySessions
 from olvido.domain.policy import Policy
 from olvido.domain.policy_document import (
     BuiltInConnector,
+    ConnectorSettings,
     CopyKind,
     DirectoryConnector,
     HttpConnector,
@@ -33,6 +34,12 @@ CACHE_LINES = """\
     connector: {{type: valkey, url_env: OLVIDO_CACHE_URL}}
 """
 """What a policy needs to have where sessions are cached."""
+
+
+def unset_variables(policy: Policy, environ: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    """Variables that connectors of a policy take what they need from, and that are not set, by copy."""
+    found = {copy.name: _unset(copy.connector, environ) for copy in policy.copies}
+    return {name: unset for name, unset in found.items() if unset}
 
 
 def connectors_of(
@@ -54,7 +61,10 @@ def connectors_of(
         settings = copy.connector
         if settings is None or isinstance(settings, RegisteredConnector):
             continue
-        made = built_in(settings, environ)
+        try:
+            made = built_in(settings, environ)
+        except InvalidInput as error:
+            raise InvalidInput(f"The copy {copy.name} of policy {policy.name} cannot be erased so: {error}") from None
         if made is not None and copy.connected is not None:
             connectors[copy.connected] = made
         if isinstance(made, ValkeySessions):
@@ -77,10 +87,10 @@ def built_in(settings: BuiltInConnector, environ: Mapping[str, str]) -> BuiltIn 
 
     Raises InvalidInput, which names the variables whose values cannot be.
     """
-    variables = [value for name, value in settings if name.endswith("_env")]
-    values = [environ.get(variable) or "" for variable in variables]
-    if not all(values):
+    if _unset(settings, environ):
         return None
+    variables = _variables(settings)
+    values = [environ[variable] for variable in variables]
     try:
         match settings:
             case DirectoryConnector():
@@ -91,3 +101,11 @@ def built_in(settings: BuiltInConnector, environ: Mapping[str, str]) -> BuiltIn 
                 return ValkeySessions(values[0])
     except InvalidInput as error:
         raise InvalidInput(f"{' and '.join(variables)} cannot be used: {error}") from None
+
+
+def _variables(settings: ConnectorSettings | None) -> list[str]:
+    return [] if settings is None else [value for name, value in settings if name.endswith("_env")]
+
+
+def _unset(settings: ConnectorSettings | None, environ: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(variable for variable in _variables(settings) if not environ.get(variable))

@@ -42,13 +42,16 @@ class LangGraphThreads:
         saver: BaseCheckpointSaver[Any],
         *,
         threads: ThreadsOf | None = None,
+        complete: bool = False,
         metadata: MetadataOf | None = None,
     ) -> None:
         """Say which threads are of a person in one of two ways.
 
         threads: an async function that answers every thread id that this person ever had, now and when it is asked
-        again after they are deleted: what it does not name is not looked at. metadata: what all checkpoints of the
-        person have in their metadata, as `saver.alist(filter=...)` takes it, such as
+        again after they are deleted: what it does not name is not looked at. complete: whether `threads` knows of
+        everybody who ever had one, so that no thread means that there never was any. Otherwise a person of whom it
+        knows none is left to the holder of the copy, as nothing could be looked at. metadata: what all checkpoints of
+        the person have in their metadata, as `saver.alist(filter=...)` takes it, such as
         `lambda target: {"tenant": target.tenant, "user_id": target.subject}`. Raises InvalidInput.
         """
         engine = next((_SAVERS[kind.__name__] for kind in type(saver).__mro__ if kind.__name__ in _SAVERS), None)
@@ -56,9 +59,12 @@ class LangGraphThreads:
             raise InvalidInput(f"saver must be one of: {', '.join(_SAVERS)}.")
         if (threads is None) == (metadata is None):
             raise InvalidInput("Pass threads or metadata, one of the two: how to find the threads of a person.")
+        if complete and threads is None:
+            raise InvalidInput("complete goes with threads: metadata is looked for in the checkpoints themselves.")
         self._saver: Any = saver
         self._engine = engine
         self._threads = threads
+        self._complete = complete
         self._metadata = metadata
         sql = named((files("olvido.adapters.copies") / "langgraph.sql").read_text(encoding="utf-8"), "langgraph")
         self._rows = sql[f"{engine}_rows"].text.decode()
@@ -88,7 +94,10 @@ class LangGraphThreads:
     async def _found(self, target: Target) -> list[str]:
         async with _understood():
             if self._threads is not None:
-                return sorted({str(thread) for thread in await self._threads(target)})
+                named = sorted({str(thread) for thread in await self._threads(target)})
+                if not named and not self._complete:
+                    raise CopyUnavailable("No thread of this person is known.", problem=CopyProblem.NOBODY_KNOWN)
+                return named
             metadata = {} if self._metadata is None else dict(self._metadata(target))
             if not metadata:
                 raise CopyUnavailable("No metadata to find threads by.", problem=CopyProblem.UNSAFE)

@@ -145,8 +145,13 @@ class ValkeySessions:
         return len(await self._entries(target))
 
     async def erase(self, target: Target) -> None:
-        """Drop the life's sessions: a cache may lose more than it has to."""
-        await self.forget(target.tenant, target.key, until=None if target.record_ids is None else target.before)
+        """Drop the life's sessions: a cache may lose more than it has to.
+
+        Of single records, what was read until now is refused from here on: whoever read between the request and its
+        commit has the record still.
+        """
+        until = None if target.record_ids is None else max(target.before, target.asked_at or target.before)
+        await self.forget(target.tenant, target.key, until=until)
         left = await self._entries(target)
         if left:
             await self._command("DEL", *left)

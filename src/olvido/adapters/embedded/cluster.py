@@ -7,7 +7,6 @@ can be entered without a password, and lost password files can be replaced witho
 from __future__ import annotations
 
 import logging
-import os
 import re
 import secrets
 import shutil
@@ -22,6 +21,7 @@ from olvido.adapters.embedded import processes
 from olvido.adapters.embedded.account import Account
 from olvido.adapters.embedded.binaries import Binaries, run
 from olvido.adapters.embedded.layout import Layout, replace, write_once
+from olvido.adapters.files import sync_directory
 from olvido.errors import DataDirectoryError
 
 SUPERUSER: Final = "postgres"
@@ -98,7 +98,7 @@ def _create(cluster: Cluster, passwords: Mapping[str, str]) -> None:
     _single_user(cluster, making, _file("cluster.sql") + _fill_in(passwords))
     _write_passwords(layout, passwords)
     making.rename(layout.pgdata)
-    _sync_directory(layout.home)
+    sync_directory(layout.home)
     _logger.info("created the data directory", extra={"action": "embedded.cluster_created"})
 
 
@@ -151,7 +151,7 @@ def _write_passwords(layout: Layout, passwords: Mapping[str, str]) -> None:
     """Only after they are set in the cluster: a missing file means that a password has yet to be set."""
     for role, password in passwords.items():
         write_once(layout, layout.secrets / role, f"{password}\n")
-    _sync_directory(layout.secrets)
+    sync_directory(layout.secrets)
 
 
 def _fill_in(passwords: Mapping[str, str]) -> str:
@@ -160,11 +160,3 @@ def _fill_in(passwords: Mapping[str, str]) -> str:
 
 def _file(name: str) -> str:
     return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
-
-
-def _sync_directory(path: Path) -> None:
-    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from olvido.adapters.embedded.account import Account
+from olvido.adapters.files import give
 from olvido.errors import DataDirectoryError
 
 SOCKET_NAME: Final = ".s.PGSQL.5432"
@@ -131,9 +132,7 @@ def replace(path: Path, text: str, account: Account) -> None:
 
 def give_to_owner_of_home(layout: Layout, path: Path) -> None:
     """Hand `path` to the owner of the home directory, which only root needs to do."""
-    if os.geteuid() == 0:
-        owner = layout.home.stat()
-        os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
+    give(path, layout.home)
 
 
 def socket_directory(layout: Layout, key: str) -> Path:

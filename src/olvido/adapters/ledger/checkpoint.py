@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import BinaryIO, Final
 from zlib import crc32
 
+from olvido.adapters.files import give
 from olvido.adapters.ledger.lines import checked
-from olvido.adapters.ledger.place import Place, give
+from olvido.adapters.ledger.place import Place
 from olvido.adapters.ledger.tally import Tally
 
 EVERY_BYTES: Final = 256 * 1024

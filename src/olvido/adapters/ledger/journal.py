@@ -17,11 +17,12 @@ from datetime import UTC, datetime
 from typing import BinaryIO, Final
 from uuid import UUID, uuid4
 
+from olvido.adapters.files import sync_directory
 from olvido.adapters.ledger import checkpoint
 from olvido.adapters.ledger.lines import APPLIED, SKIPPED, Content, Header, announced, encode, entries, header_content
-from olvido.adapters.ledger.place import Place, check, create, prepare, sync_directory
+from olvido.adapters.ledger.place import Place, check, create, prepare
 from olvido.adapters.ledger.tally import Tally
-from olvido.domain.ledger import Entry, LedgerState
+from olvido.domain.ledger import Entry, LedgerState, Request
 from olvido.errors import LedgerUnavailable
 
 WAIT_SECONDS: Final = 30.0
@@ -36,11 +37,19 @@ class Intent:
     key: UUID | None
     record_ids: tuple[UUID, ...] | None
     version: int | None
+    request: Request | None = None
     done: bool = False
 
     def entry(self, number: int) -> Entry:
         """The entry that it becomes."""
-        return Entry(number=number, tenant=self.tenant, key=self.key, record_ids=self.record_ids, version=self.version)
+        return Entry(
+            number=number,
+            tenant=self.tenant,
+            key=self.key,
+            record_ids=self.record_ids,
+            version=self.version,
+            request=self.request,
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

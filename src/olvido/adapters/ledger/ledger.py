@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
@@ -14,7 +15,7 @@ from uuid import UUID
 from olvido.adapters.ledger.journal import Intent, Journal, Outcome
 from olvido.adapters.ledger.lines import APPLIED, SKIPPED, WITHDRAWN
 from olvido.adapters.ledger.place import Place
-from olvido.domain.ledger import Entry, LedgerState
+from olvido.domain.ledger import Entry, LedgerState, Request
 from olvido.errors import LedgerUnavailable
 
 MOST_AT_ONCE: Final = 256
@@ -38,6 +39,7 @@ class FileLedger:
         self._arriving = threading.Lock()
         self._waiting: list[tuple[Intent | Outcome, Future[int]]] = []
         self._state: LedgerState | None = None
+        self._owed: set[int] = set()
 
     @property
     def place(self) -> str:
@@ -53,7 +55,7 @@ class FileLedger:
 
     async def state(self) -> LedgerState | None:
         """How far it is now; None if there is none. Raises LedgerUnavailable."""
-        self._state = await self._run(self._journal.state)
+        self._state = await self._run(self._settled_state)
         return self._state
 
     async def begin(self, replaces: Collection[UUID] = ()) -> LedgerState:
@@ -66,7 +68,12 @@ class FileLedger:
         return await self._run(partial(self._journal.entries, numbers))
 
     async def intend(
-        self, tenant: str, key: UUID | None, record_ids: Sequence[UUID] | None, version: int | None = None
+        self,
+        tenant: str,
+        key: UUID | None,
+        record_ids: Sequence[UUID] | None,
+        version: int | None = None,
+        request: Request | None = None,
     ) -> int:
         """Write down durably what is about to be removed, and return the number of the entry. See the port."""
         written = self._write(
@@ -75,6 +82,7 @@ class FileLedger:
                 key=key,
                 record_ids=None if record_ids is None else tuple(record_ids),
                 version=version,
+                request=request,
             )
         )
         try:
@@ -89,13 +97,24 @@ class FileLedger:
         await asyncio.wrap_future(self._write(Outcome(word=APPLIED, number=entry)))
 
     async def withdrawn(self, entry: int) -> None:
-        """Write down that nothing was removed for this entry, and that nothing is to be."""
-        await asyncio.wrap_future(self._write(Outcome(word=WITHDRAWN, number=entry)))
+        """Write down that nothing was removed for this entry, and that nothing is to be.
+
+        If that fails, it is written as soon as the ledger can be, before anything else is read or written here. Another
+        process may have carried out the entry by then.
+        """
+        await asyncio.wrap_future(self._withdraw(entry))
 
     async def write_back(self, removals: Sequence[Entry], *, above: int) -> list[int]:
         """Write down removals that were committed long ago, under new numbers, which are higher than `above`."""
         news: list[Intent | Outcome] = [
-            Intent(tenant=one.tenant, key=one.key, record_ids=one.record_ids, version=one.version, done=True)
+            Intent(
+                tenant=one.tenant,
+                key=one.key,
+                record_ids=one.record_ids,
+                version=one.version,
+                request=one.request,
+                done=True,
+            )
             for one in removals
         ]
         await self._run(partial(self._journal.append, [Outcome(word=SKIPPED, number=above)]))
@@ -107,6 +126,20 @@ class FileLedger:
     def close(self) -> None:
         """Finish what is being written. Closing twice is harmless."""
         self._thread.shutdown()
+
+    def _settled_state(self) -> LedgerState | None:
+        self._pay()
+        return self._journal.state()
+
+    def _pay(self) -> None:
+        """Write down what could not be when it was to be, if it can be now."""
+        with self._arriving:
+            owed = sorted(self._owed)
+        if owed:
+            with suppress(LedgerUnavailable):
+                self._journal.append([Outcome(word=WITHDRAWN, number=entry) for entry in owed])
+                with self._arriving:
+                    self._owed.difference_update(owed)
 
     def _write(self, event: Intent | Outcome) -> Future[int]:
         written: Future[int] = Future()
@@ -123,6 +156,7 @@ class FileLedger:
         if not batch:
             return
         try:
+            self._pay()
             numbers = self._journal.append([event for event, _ in batch])
         except LedgerUnavailable as error:
             for _, written in batch:
@@ -137,7 +171,17 @@ class FileLedger:
 
     def _unheard(self, written: Future[int]) -> None:
         if not written.cancelled() and written.exception() is None:
-            self._write(Outcome(word=WITHDRAWN, number=written.result()))
+            self._withdraw(written.result())
+
+    def _withdraw(self, entry: int) -> Future[int]:
+        def owe(written: Future[int]) -> None:
+            if written.cancelled() or isinstance(written.exception(), LedgerUnavailable):
+                with self._arriving:
+                    self._owed.add(entry)
+
+        written = self._write(Outcome(word=WITHDRAWN, number=entry))
+        written.add_done_callback(owe)
+        return written
 
     async def _run(self, work: Callable[[], Answer]) -> Answer:
         return await asyncio.wrap_future(self._submit(work))

@@ -4,7 +4,9 @@ A line is what is written at once and made durable at once, so a crash leaves it
 one is the last. The running checksum (CRC-32) makes a line that was lost, changed or moved as visible as a torn one.
 
     {"sum":"8a3f09c1","format":1,"ledger_id":"…","replaces":[]}
-    {"sum":"5be1d7f0","at":"…","events":[{"entry":1,"tenant":"acme","key":"…","records":null},{"applied":1}]}
+    {"sum":"5be1d7f0","at":"…","events":[{"entry":1,"tenant":"acme","key":"…","records":null,"request":{…}},{"applied":1}]}
+
+Members may be added: whoever reads passes over what it does not know, and does without what an older line lacks.
 """
 
 from __future__ import annotations
@@ -13,11 +15,12 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 from zlib import crc32
 
-from olvido.domain.ledger import Entry
+from olvido.domain.ledger import Entry, Request
 from olvido.errors import LedgerUnavailable
 
 FORMAT = 1
@@ -88,22 +91,36 @@ def read_header(line: bytes) -> Header:
 
 
 def announced(entry: Entry) -> Content:
-    """The event that announces an entry. `version` stands there only if the entry has one."""
+    """The event that announces an entry. `version` and `request` stand there only if the entry has one."""
     event: dict[str, Any] = {
         ENTRY: entry.number,
         "tenant": entry.tenant,
         "key": None if entry.key is None else str(entry.key),
         "records": None if entry.record_ids is None else [str(record_id) for record_id in entry.record_ids],
     }
-    return event if entry.version is None else {**event, "version": entry.version}
+    if entry.version is not None:
+        event["version"] = entry.version
+    if entry.request is not None:
+        event["request"] = {
+            "id": str(entry.request.erasure_id),
+            "at": entry.request.requested_at.isoformat(),
+            "target": entry.request.target,
+        }
+    return event
 
 
 def _entry(event: Content) -> Entry:
     records: Sequence[str] | None = event["records"]
+    request: Content | None = event.get("request")
     return Entry(
         number=event[ENTRY],
         tenant=event["tenant"],
         key=None if event["key"] is None else UUID(event["key"]),
         record_ids=None if records is None else tuple(map(UUID, records)),
         version=event.get("version"),
+        request=None if request is None else _request(request),
     )
+
+
+def _request(said: Content) -> Request:
+    return Request(erasure_id=UUID(said["id"]), requested_at=datetime.fromisoformat(said["at"]), target=said["target"])

@@ -11,6 +11,7 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
+from olvido.adapters.files import give, sync_directory
 from olvido.errors import LedgerUnavailable
 
 
@@ -64,19 +65,3 @@ def create(place: Place) -> None:
     fd = os.open(place.file, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     os.close(fd)
     give(place.file, place.directory)
-
-
-def sync_directory(path: Path) -> None:
-    """Make durable which files a directory has."""
-    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
-
-
-def give(path: Path, owner: Path) -> None:
-    """Hand `path` to the owner of another one, which only root needs to do."""
-    if os.geteuid() == 0:
-        status = owner.stat()
-        os.chown(path, status.st_uid, status.st_gid, follow_symlinks=False)

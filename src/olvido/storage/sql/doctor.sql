@@ -81,11 +81,24 @@ SELECT pg_has_role('pg_read_all_stats', 'USAGE') AS sees_all, clock_timestamp() 
          AND (datname = current_database() OR backend_type = 'walsender')
        ORDER BY age(backend_xmin) DESC, xact_start LIMIT 1) AS s ON true
 
+-- name: rewrites
+-- When relations, or leaves, were last written anew; seen by a worker only.
+SELECT relation, begun_at FROM olvido.rewrites
+
 -- name: sizes
--- Bytes on disk of each relation with its indexes, leaves summed, and rows as the statistics estimate them.
+-- Bytes on disk of each relation with its indexes, leaves summed, and rows as the statistics estimate them. Writing a
+-- relation anew leaves its removed rows behind and its statistics as they were, until a vacuum or ANALYZE comes: dead_rows
+-- is NULL meanwhile. rewritten: when that was, by relation; NULL is not known, and then the first file of each counts.
 SELECT relation, sum(pg_total_relation_size(oid))::bigint AS bytes,
-       sum(pg_stat_get_live_tuples(oid))::bigint AS live_rows, sum(pg_stat_get_dead_tuples(oid))::bigint AS dead_rows
-  FROM (SELECT c.oid, coalesce(p.relname, c.relname)::text AS relation
+       sum(pg_stat_get_live_tuples(oid))::bigint AS live_rows,
+       CASE WHEN bool_and(counted) THEN sum(pg_stat_get_dead_tuples(oid))::bigint END AS dead_rows
+  FROM (SELECT c.oid, coalesce(p.relname, c.relname)::text AS relation,
+               CASE WHEN %(rewritten)s::jsonb IS NULL THEN c.relfilenode IN (0, c.oid)
+                    WHEN %(rewritten)s::jsonb ->> c.relname IS NULL THEN true
+                    ELSE coalesce(greatest(
+                             pg_stat_get_last_vacuum_time(c.oid), pg_stat_get_last_autovacuum_time(c.oid),
+                             pg_stat_get_last_analyze_time(c.oid), pg_stat_get_last_autoanalyze_time(c.oid))
+                         > (%(rewritten)s::jsonb ->> c.relname)::timestamptz, false) END AS counted
           FROM pg_catalog.pg_class c
           LEFT JOIN pg_catalog.pg_inherits i ON i.inhrelid = c.oid
           LEFT JOIN pg_catalog.pg_class p ON p.oid = i.inhparent
@@ -119,6 +132,11 @@ SELECT entry, embedder, count(*)::integer AS records
          WHERE e.tenant_id = %(tenant)s AND e.subject_key = %(subject)s
            AND (e.expires_at IS NULL OR e.expires_at > %(now)s)) AS records
  GROUP BY entry, embedder
+
+-- name: anchored
+-- The number of the last seal of a company, and the digest of the one that an anchor names; of a company that was entered.
+SELECT coalesce(max(seal), 0) AS last, max(digest) FILTER (WHERE seal = %(seal)s) AS digest
+  FROM olvido.audit_seals WHERE tenant_id = %(tenant)s
 
 -- name: erasures_waiting
 -- Steps of requests to forget that somebody should look at, and those that no worker came to in time; for a worker only.

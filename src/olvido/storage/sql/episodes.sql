@@ -20,7 +20,7 @@ WITH stored AS (
       FROM stored
 ), marked AS (
     -- A worker looks at this life again if what it holds is of another model, or of none.
-    UPDATE olvido.lives SET indexed_by = NULL
+    UPDATE olvido.lives SET indexed_by = NULL, repair_after = '-infinity'
      WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND indexed_by <> coalesce(%(indexed_by)s::text, '')
        AND EXISTS (SELECT FROM stored)
 ), due AS (
@@ -44,11 +44,11 @@ WITH given AS MATERIALIZED (
             record_id uuid, audit_id uuid, definition text, event_id text, case_id text, status text, fields jsonb,
             language text, purpose text, untrusted boolean, origin_class text, origin_source text, origin_ref text,
             origin_actor text, origin_at timestamptz, occurred_at timestamptz, expires_at timestamptz,
-            word_count integer, identifiers text, product text, speaker text, timed boolean),
+            lexer text, word_count integer, identifiers text, product text, speaker text, timed boolean),
         unnest(%(words)b::sparsevec[]),
         unnest(%(embeddings)b::halfvec[])
     ) AS g (record_id, audit_id, definition, event_id, case_id, status, fields, language, purpose, untrusted,
-            origin_class, origin_source, origin_ref, origin_actor, origin_at, occurred_at, expires_at, word_count,
+            origin_class, origin_source, origin_ref, origin_actor, origin_at, occurred_at, expires_at, lexer, word_count,
             identifiers, product, speaker, timed, words, embedding)
 ), stored AS (
     INSERT INTO olvido.episodes (
@@ -66,12 +66,12 @@ WITH given AS MATERIALIZED (
         tenant_id, subject_key, record_id, kind, definition, purpose, case_id, status, origin_class, occurred_at,
         expires_at, language, lexer, words, word_count, identifiers, product, speaker, timed, embedder, embedding)
     SELECT tenant_id, subject_key, record_id, 'episode', s.definition, s.purpose, s.case_id, s.status, s.origin_class,
-           s.occurred_at, s.expires_at, s.language, %(lexer)s, g.words, g.word_count, g.identifiers, g.product,
+           s.occurred_at, s.expires_at, s.language, g.lexer, g.words, g.word_count, g.identifiers, g.product,
            g.speaker, g.timed, CASE WHEN g.embedding IS NOT NULL THEN %(embedder)s::text END, g.embedding
       FROM stored s JOIN given g USING (record_id)
 ), marked AS (
     -- A worker looks at this life again if what it holds is of another model, or of none.
-    UPDATE olvido.lives SET indexed_by = NULL
+    UPDATE olvido.lives SET indexed_by = NULL, repair_after = '-infinity'
      WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND indexed_by <> coalesce(%(indexed_by)s::text, '')
        AND EXISTS (SELECT FROM stored)
 ), due AS (

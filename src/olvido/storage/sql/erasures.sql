@@ -5,7 +5,7 @@ WITH request AS (
     INSERT INTO olvido.erasures (tenant_id, erasure_id, subject_key, target, record_ids, version, ledger_entry,
                                  plan_hash, planned, removed, held, requested_at, removed_by, policy_version)
     VALUES (%(tenant)s, %(erasure_id)s, %(subject)s, %(target)s, %(record_ids)s, %(version)s, %(entry)s, %(plan_hash)s,
-            %(planned)s, %(removed)s, %(held)s, %(now)s, pg_current_xact_id(), %(policy_version)s)
+            %(planned)s, %(removed)s, %(held)s, %(requested_at)s, pg_current_xact_id(), %(policy_version)s)
 ), mark AS (
     INSERT INTO olvido.ledger_entries (ledger_id, entry, applied_at) VALUES (%(ledger_id)s, %(entry)s, %(now)s)
 ), named AS (
@@ -95,8 +95,11 @@ SELECT %(tenant)s, audit_id, 'erased', kind, erasure_id, '{}', %(policy_version)
 -- name: requests
 -- What was asked in some requests of a company, and by which transaction it was removed. One that this server has not come
 -- to was of another, from which a dump was loaded: whatever it removed was done before anything here. next: the next one.
-SELECT erasure_id, subject_key, target, record_ids, version, removed, held, requested_at, next,
-       least(removed_by::text::bigint, next - 1) AS removed_by
+-- not_before: when it was asked, or applied again to a copy that was put back; files written anew before then prove nothing.
+SELECT erasure_id, subject_key, target, record_ids, version, removed, held, next,
+       least(removed_by::text::bigint, next - 1) AS removed_by,
+       greatest(requested_at, (SELECT l.applied_at FROM olvido.ledger_entries l
+                                WHERE l.ledger_id = %(ledger)s AND l.entry = ledger_entry)) AS not_before
   FROM olvido.erasures
  CROSS JOIN (SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS next) AS here
  WHERE tenant_id = %(tenant)s AND erasure_id = ANY(%(erasure_ids)s)

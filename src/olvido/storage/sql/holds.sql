@@ -5,7 +5,8 @@ SELECT hold_id, record_id, basis, review_at FROM olvido.legal_holds
 
 -- name: keep
 -- Copy what holds name of some records (NULL is all of the life) to where no read looks, before it is deleted.
--- Answers which record is kept by which hold. What is derived from a record is not kept: it can be made again.
+-- Answers how many rows of which record are kept by which hold. What is derived from a record is not kept: it can be
+-- made again. store: false only answers, and keeps nothing.
 WITH asked AS MATERIALIZED (
     SELECT hold_id, record_id FROM olvido.legal_holds
      WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s
@@ -66,33 +67,9 @@ WITH asked AS MATERIALIZED (
     SELECT %(tenant)s, hold_id, %(removal_id)s, relation,
            row_number() OVER (PARTITION BY hold_id, relation ORDER BY record_id, content ->> 'kind', place),
            record_id, content - 'tenant_id' - 'subject_key', %(now)s
-      FROM kept
+      FROM kept WHERE %(store)s
 )
-SELECT DISTINCT hold_id, record_id FROM kept WHERE relation <> 'subjects'
-
--- name: would_keep
--- The same question without an answer in the database: which of some records (NULL is all of the life) holds name.
-WITH asked AS MATERIALIZED (
-    SELECT hold_id, record_id FROM olvido.legal_holds
-     WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s
-), known AS (
-    SELECT record_id, NULL::uuid AS session_record_id FROM olvido.preferences
-     WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s
-    UNION ALL
-    SELECT record_id, NULL FROM olvido.episodes WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s
-    UNION ALL
-    SELECT record_id, NULL FROM olvido.sessions WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s
-    UNION ALL
-    SELECT f.record_id, s.record_id FROM olvido.session_facts f
-      JOIN olvido.sessions s
-        ON s.tenant_id = f.tenant_id AND s.subject_key = f.subject_key AND s.session_id = f.session_id
-     WHERE f.tenant_id = %(tenant)s AND f.subject_key = %(subject)s
-       AND s.tenant_id = %(tenant)s AND s.subject_key = %(subject)s
-)
-SELECT DISTINCT a.hold_id, k.record_id
-  FROM known k JOIN asked a ON a.record_id IS NULL OR a.record_id IN (k.record_id, k.session_record_id)
- WHERE %(record_ids)s::uuid[] IS NULL
-    OR k.record_id = ANY(%(record_ids)s) OR k.session_record_id = ANY(%(record_ids)s)
+SELECT hold_id, relation, record_id, count(*)::integer AS rows FROM kept GROUP BY hold_id, relation, record_id
 
 -- name: keep_versions
 -- Copy what holds name of single versions of preferences, before they are deleted. Answers as `keep` does.
@@ -112,7 +89,8 @@ WITH kept AS MATERIALIZED (
            record_id, content - 'tenant_id' - 'subject_key', %(now)s
       FROM kept
 )
-SELECT DISTINCT hold_id, record_id FROM kept
+SELECT hold_id, 'preference_versions' AS relation, record_id, count(*)::integer AS rows
+  FROM kept GROUP BY hold_id, record_id
 
 -- name: place
 -- Begin a hold on one record of a life, or on all of it (record_id is NULL).

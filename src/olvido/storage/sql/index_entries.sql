@@ -17,14 +17,16 @@ SELECT * FROM olvido.preferences p
  ORDER BY p.record_id LIMIT %(batch)s
 
 -- name: differing_episodes
--- The same for episodes.
+-- The same for episodes. lexers: by definition, for the words of the fields that the policy makes searchable; what it does
+-- not define stays as it is indexed.
 SELECT * FROM olvido.episodes e
  WHERE e.tenant_id = %(tenant)s AND e.subject_key = %(subject)s AND (e.expires_at IS NULL OR e.expires_at > %(now)s)
    AND (%(after)s::uuid IS NULL OR e.record_id > %(after)s)
    AND NOT EXISTS (
     SELECT FROM olvido.index_entries i
      WHERE i.tenant_id = %(tenant)s AND i.subject_key = %(subject)s AND i.record_id = e.record_id
-       AND i.lexer = %(lexer)s AND i.embedder = %(embedder)s AND vector_dims(i.embedding) = %(dimensions)s OFFSET 0)
+       AND starts_with(i.lexer, %(lexer)s) AND i.lexer = coalesce(%(lexers)s::jsonb ->> e.definition, i.lexer)
+       AND i.embedder = %(embedder)s AND vector_dims(i.embedding) = %(dimensions)s OFFSET 0)
  ORDER BY e.record_id LIMIT %(batch)s
 
 -- name: repair_preferences
@@ -66,14 +68,15 @@ ON CONFLICT (tenant_id, subject_key, record_id) DO UPDATE SET
 
 -- name: repair_episodes
 -- The same for episodes, which never change: one that was removed and stored again since it was read is another one.
+-- `lexer` of a record says by which fields it is found as well.
 WITH given AS MATERIALIZED (
     SELECT * FROM ROWS FROM (
         jsonb_to_recordset(%(records)s) AS (
-            record_id uuid, recorded_at timestamptz, word_count integer, identifiers text, product text, speaker text,
-            timed boolean),
+            record_id uuid, recorded_at timestamptz, lexer text, word_count integer, identifiers text, product text,
+            speaker text, timed boolean),
         unnest(%(words)b::sparsevec[]),
         unnest(%(embeddings)b::halfvec[])
-    ) AS g (record_id, recorded_at, word_count, identifiers, product, speaker, timed, words, embedding)
+    ) AS g (record_id, recorded_at, lexer, word_count, identifiers, product, speaker, timed, words, embedding)
 ), held AS MATERIALIZED (
     SELECT held.* FROM given g CROSS JOIN LATERAL (
         SELECT * FROM olvido.episodes e
@@ -85,14 +88,17 @@ INSERT INTO olvido.index_entries (
     tenant_id, subject_key, record_id, kind, definition, purpose, case_id, status, origin_class, occurred_at,
     expires_at, language, lexer, words, word_count, identifiers, product, speaker, timed, embedder, embedding)
 SELECT tenant_id, subject_key, record_id, 'episode', h.definition, h.purpose, h.case_id, h.status, h.origin_class,
-       h.occurred_at, h.expires_at, h.language, %(lexer)s, g.words, g.word_count, g.identifiers, g.product, g.speaker,
+       h.occurred_at, h.expires_at, h.language, g.lexer, g.words, g.word_count, g.identifiers, g.product, g.speaker,
        g.timed, CASE WHEN g.embedding IS NOT NULL THEN %(embedder)s::text END, g.embedding
   FROM held h JOIN given g USING (record_id, recorded_at)
  ORDER BY record_id
 ON CONFLICT (tenant_id, subject_key, record_id) DO UPDATE SET
     definition = excluded.definition, purpose = excluded.purpose, case_id = excluded.case_id, status = excluded.status,
     origin_class = excluded.origin_class, occurred_at = excluded.occurred_at, expires_at = excluded.expires_at,
-    language = excluded.language, lexer = excluded.lexer, words = excluded.words, word_count = excluded.word_count,
+    language = excluded.language, words = excluded.words, word_count = excluded.word_count,
+    -- A vector that stays is of the fields that it was made from, and so is not done with.
+    lexer = CASE WHEN excluded.embedding IS NULL AND index_entries.embedding IS NOT NULL
+                 THEN %(lexer)s || coalesce(substring(index_entries.lexer FROM '/.*'), '') ELSE excluded.lexer END,
     identifiers = excluded.identifiers, product = excluded.product, speaker = excluded.speaker, timed = excluded.timed,
     embedder = coalesce(excluded.embedder, index_entries.embedder),
     embedding = coalesce(excluded.embedding, index_entries.embedding)

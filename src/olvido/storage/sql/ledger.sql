@@ -53,7 +53,7 @@ SELECT tenant_id FROM olvido.tenants WHERE tenant_id = %(tenant)s AND closed_at 
 
 -- name: removals
 -- What was forgotten in one company, as far as this database knows, after a position.
-SELECT erasure_id, subject_key, record_ids, version FROM olvido.erasures
+SELECT erasure_id, subject_key, target, record_ids, version, requested_at FROM olvido.erasures
  WHERE tenant_id = %(tenant)s AND (%(after)s::uuid IS NULL OR erasure_id > %(after)s)
  ORDER BY erasure_id LIMIT %(batch)s
 
@@ -63,6 +63,31 @@ INSERT INTO olvido.audit_log (tenant_id, audit_id, subject_key, action, kind, re
 SELECT %(tenant)s, a.audit_id, a.subject_key, a.action, a.kind, a.record_id, '{}', %(policy_version)s, %(now)s
   FROM unnest(%(audit_ids)s::uuid[], %(keys)s::uuid[], %(actions)s::text[], %(kinds)s::text[], %(record_ids)s::uuid[])
        AS a (audit_id, subject_key, action, kind, record_id)
+
+-- name: is_asked
+-- Whether a company has a request by this id.
+SELECT erasure_id FROM olvido.erasures WHERE tenant_id = %(tenant)s AND erasure_id = %(erasure_id)s
+
+-- name: ask_again
+-- Follow up requests of which nothing is here to be removed, under their ids, unless this database has them.
+WITH asked AS (
+    INSERT INTO olvido.erasures (tenant_id, erasure_id, subject_key, target, record_ids, version, ledger_entry,
+                                 plan_hash, planned, removed, held, requested_at, removed_by, policy_version)
+    SELECT %(tenant)s, r.erasure_id, r.subject_key, r.target, r.record_ids, r.version, r.ledger_entry, r.plan_hash,
+           '{}', '{}', 0, r.requested_at, pg_current_xact_id(), %(policy_version)s
+      FROM jsonb_to_recordset(%(requests)s::jsonb)
+           AS r (erasure_id uuid, subject_key uuid, target text, record_ids uuid[], version integer,
+                 ledger_entry bigint, plan_hash text, requested_at timestamptz)
+    ON CONFLICT DO NOTHING
+    RETURNING erasure_id
+)
+INSERT INTO olvido.erasure_steps (tenant_id, erasure_id, step, level, kind, holder, status, attempts, due_at, deadline,
+                                  evidence)
+SELECT %(tenant)s, s.erasure_id, s.step, s.level, s.kind, s.holder, s.status, 0, s.due_at, s.deadline, '{}'
+  FROM asked a
+  JOIN jsonb_to_recordset(%(steps)s::jsonb)
+       AS s (erasure_id uuid, step text, level text, kind text, holder text, status text, due_at timestamptz,
+             deadline timestamptz) USING (erasure_id)
 
 -- name: beyond
 -- How many entries of a ledger this database has after a number.

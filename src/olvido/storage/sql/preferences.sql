@@ -50,7 +50,7 @@ WITH head AS (
       FROM head
 ), marked AS (
     -- A worker looks at this life again if what it holds is of another model, or of none.
-    UPDATE olvido.lives SET indexed_by = NULL
+    UPDATE olvido.lives SET indexed_by = NULL, repair_after = '-infinity'
      WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND indexed_by <> coalesce(%(indexed_by)s::text, '')
        AND EXISTS (SELECT FROM head)
 ), due AS (
@@ -104,7 +104,7 @@ WITH closed AS (
         timed = excluded.timed, embedder = excluded.embedder, embedding = excluded.embedding
 ), marked AS (
     -- A worker looks at this life again if what it holds is of another model, or of none.
-    UPDATE olvido.lives SET indexed_by = NULL
+    UPDATE olvido.lives SET indexed_by = NULL, repair_after = '-infinity'
      WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND indexed_by <> coalesce(%(indexed_by)s::text, '')
        AND EXISTS (SELECT FROM head)
 ), due AS (

@@ -2,15 +2,15 @@
 -- What ranking reads of every eligible record, as arrays in one order: keys and numbers, nothing that was said.
 WITH eligible AS NOT MATERIALIZED (
     SELECT e.record_id, e.kind, e.definition, e.case_id, e.origin_class, e.occurred_at, e.identifiers, e.speaker, e.timed,
-           CASE WHEN e.lexer = %(lexer)s THEN e.words END AS words,
-           CASE WHEN e.lexer = %(lexer)s THEN e.word_count END AS word_count,
+           CASE WHEN starts_with(e.lexer, %(lexer)s) THEN e.words END AS words,
+           CASE WHEN starts_with(e.lexer, %(lexer)s) THEN e.word_count END AS word_count,
            CASE WHEN e.embedder = %(embedder)s::text AND vector_dims(e.embedding) = %(dimensions)s::integer
                 THEN e.embedding END AS embedding
       FROM olvido.index_entries e
      WHERE e.tenant_id = %(tenant)s AND e.subject_key = %(subject)s
        AND (e.expires_at IS NULL OR e.expires_at > %(now)s)
        AND e.purpose = %(purpose)s
-       AND e.kind = ANY(%(kinds)s::text[])
+       AND (%(kinds)s::text[] IS NULL OR e.kind = ANY(%(kinds)s::text[]))
        AND (e.kind = 'preference' OR (
                (%(definition)s::text IS NULL OR e.definition = %(definition)s)
            AND (%(case_id)s::text IS NULL OR e.case_id = %(case_id)s)
@@ -54,12 +54,16 @@ SELECT array_agg(e.record_id) AS record_id,
            (-(e.embedding <#> (SELECT direction FROM asked)) - (SELECT shift FROM asked)) * (SELECT scale FROM asked), 'NaN')) AS sem,
        array_agg((e.kind = 'preference')::integer
                + CASE WHEN e.embedding IS NULL OR e.words IS NULL THEN 2 ELSE 0 END
-               + CASE WHEN e.identifiers <> '' AND e.identifiers LIKE ANY(%(fragments)s::text[]) THEN 4 ELSE 0 END
+               -- What the question does not have is known when this is planned, and then costs nothing a record.
+               + CASE WHEN %(fragments)s::text[] <> '{}' AND e.identifiers <> ''
+                       AND e.identifiers LIKE ANY(%(fragments)s::text[]) THEN 4 ELSE 0 END
                + CASE WHEN e.timed THEN 8 ELSE 0 END
-               + CASE WHEN e.speaker = ANY(%(names)s::text[]) THEN 16 ELSE 0 END
+               + CASE WHEN %(names)s::text[] <> '{}' AND e.speaker = ANY(%(names)s::text[]) THEN 16 ELSE 0 END
                + CASE e.origin_class WHEN 'declared' THEN 96 WHEN 'observed' THEN 64 ELSE 32 END
-               + coalesce(array_position(%(definitions)s::text[], e.definition), 0) * 128) AS flags
-  FROM eligible e
+               + CASE WHEN %(definitions)s::text[] = '{}' THEN 0
+                      ELSE coalesce(array_position(%(definitions)s::text[], e.definition), 0) * 128 END) AS flags
+  -- Once a record: without the offset, what an expression above names is worked out anew each time.
+  FROM (SELECT * FROM eligible OFFSET 0) AS e
 
 -- name: shown
 -- The current preferences, always all of them, and the episodes that ranking chose, as they are stored; `key` tells them
@@ -82,13 +86,16 @@ SELECT e.record_id, e.purpose, e.origin_class, e.origin_source, e.origin_ref, e.
     OFFSET 0) AS e
 
 -- name: mentioning
--- The newest episodes that have one of some words; the caller looks closer. Each is looked up by its key, as in `shown`.
+-- The newest episodes that have one of some words, or the next ones after one; the caller looks closer. Each is looked up
+-- by its key, as in `shown`.
 SELECT e.*
   FROM (SELECT i.record_id FROM olvido.index_entries i
          WHERE i.tenant_id = %(tenant)s AND i.subject_key = %(subject)s
            AND (i.expires_at IS NULL OR i.expires_at > %(now)s)
            AND i.purpose = %(purpose)s AND i.kind = 'episode'
-           AND i.lexer = %(lexer)s AND i.words <#> %(words)s < 0
+           AND starts_with(i.lexer, %(lexer)s) AND i.words <#> %(words)s < 0
+           AND (%(before_at)s::timestamptz IS NULL OR i.occurred_at < %(before_at)s
+                OR (i.occurred_at = %(before_at)s AND i.record_id > %(before_id)s::uuid))
          ORDER BY i.occurred_at DESC, i.record_id LIMIT %(size)s) AS found CROSS JOIN LATERAL (
     SELECT * FROM olvido.episodes
      WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND record_id = found.record_id

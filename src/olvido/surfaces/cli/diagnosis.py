@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from olvido.errors import DataDirectoryError
-from olvido.surfaces.cli.options import AsJson, DatabaseUrl, DataDir, WorkerUrl
+from olvido.surfaces.cli.options import AsJson, DatabaseUrl, DataDir, KeysDir, LedgerDir, WorkerUrl
 from olvido.surfaces.cli.runtime import answer, where
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from olvido.operations.diagnose import Diagnosis
+    from olvido.operations.diagnose import Diagnosis, RelationSize
     from olvido.surfaces.cli.runtime import Where
 
 BROKEN = 6
@@ -28,31 +28,44 @@ def doctor(
     lives: Annotated[int, typer.Option(help="Look for index gaps in the memory of this many people at most.")] = 1000,
     data_dir: DataDir = None,
     database_url: DatabaseUrl = None,
+    ledger: LedgerDir = None,
+    keys: KeysDir = None,
     worker_url: WorkerUrl = None,
     as_json: AsJson = False,
 ) -> None:
     """Look at a database without serving from it, and say what to do about each finding.
 
     Errors break the contract: roles and what they are members of, grants, row security, keys, rules, triggers,
-    versions, relations that the data map lacks. Warnings are overdue purges, index gaps, lost indexes and checks,
-    companies not wholly forgotten, and what else keeps copies: logs, archives, replicas, slots, old snapshots. Changes
-    nothing. The exit code is 6 if there is an error, and 0 with warnings and notes.
+    versions, relations that the data map lacks, an erasure ledger that is missing, older or of another database.
+    Warnings are overdue purges, index gaps, lost indexes and checks, companies not wholly forgotten, an audit that is
+    not what was anchored, and what else keeps copies: logs, archives, replicas, slots, old snapshots. Changes nothing.
+    The exit code is 6 if there is an error, and 0 with warnings and notes.
     """
-    diagnosis = _diagnose(where(database_url, data_dir, worker_url=worker_url), tenant, lives)
+    place = where(database_url, data_dir, worker_url=worker_url, keys=keys, ledger=ledger)
+    diagnosis = _diagnose(place, tenant, lives)
     answer(diagnosis, lambda: _told(diagnosis), as_json=as_json)
     if diagnosis.broken:
         raise typer.Exit(BROKEN)
 
 
 def _diagnose(place: Where, tenant: str | None, lives: int) -> Diagnosis:
-    from olvido.bootstrap import data_directory, try_default_embedder
+    from olvido.adapters.anchors import AnchorFile
+    from olvido.bootstrap import data_directory, keys_directory, named_ledger, try_default_embedder
     from olvido.operations.diagnose import diagnose
 
     async def look(request_url: str, worker_url: str | None, server_url: str | None = None) -> Diagnosis:
-        embedder = await try_default_embedder()
-        return await diagnose(
-            request_url, worker_url, server_url=server_url, embedder=embedder, tenant=tenant, lives=lives
-        )
+        keys = keys_directory(place.keys, place.target)
+        with named_ledger(place.ledger, place.target) as ledger:
+            return await diagnose(
+                request_url,
+                worker_url,
+                server_url=server_url,
+                embedder=await try_default_embedder(),
+                ledger=ledger,
+                anchors=None if keys is None else AnchorFile(keys),
+                tenant=tenant,
+                lives=lives,
+            )
 
     if place.url is not None:
         return asyncio.run(look(place.url, place.worker_url))
@@ -122,10 +135,16 @@ def _sizes(diagnosis: Diagnosis) -> RenderableType:
 
     table = grid("relation", "on disk", "rows", "removed, still on disk")
     for one in diagnosis.sizes:
-        table.add_row(cell(one.relation), decimal(one.bytes), str(one.live_rows), str(one.dead_rows))
-    table.caption = "Rows are estimates. " + f"In all {decimal(sum(one.bytes for one in diagnosis.sizes))}."
+        table.add_row(cell(one.relation), decimal(one.bytes), str(one.live_rows), _removed(one))
+    unknown = any(one.dead_rows is None for one in diagnosis.sizes)
+    since = "-: written anew since they were last estimated; the next vacuum or ANALYZE estimates them. " * unknown
+    table.caption = f"Rows are estimates. {since}" + f"In all {decimal(sum(one.bytes for one in diagnosis.sizes))}."
     table.caption_justify = "left"
     return table
+
+
+def _removed(one: RelationSize) -> str:
+    return "-" if one.dead_rows is None else str(one.dead_rows)
 
 
 def _verdict(diagnosis: Diagnosis) -> str:

@@ -141,7 +141,7 @@ def forget(
         chosen = proposing.choice(tenant, subject, query, proposal, ids, others=others, dry_run=dry_run)
         report = proposing.forget(place, chosen, yes=yes, as_json=as_json)
         if report is not None:
-            finish(report, as_json=as_json)
+            finish(report, tenant=chosen.tenant, as_json=as_json)
         return
     target = _target(tenant, subject, ids, conditions, everything=everything, reopen=reopen_previous)
     if plan is not None and target.subject is None:
@@ -177,11 +177,11 @@ def purge(
     answer(report, lambda: forget_reports.purge(report), as_json=as_json)
 
 
-def finish(report: ForgetReport, *, as_json: bool) -> None:
+def finish(report: ForgetReport, *, tenant: str, as_json: bool) -> None:
     """Print what was done; the exit code says whether it was confirmed."""
     from olvido.surfaces import forget_reports
 
-    answer(report, lambda: forget_reports.forget(report), as_json=as_json)
+    answer(report, lambda: forget_reports.forget(report, tenant=tenant), as_json=as_json)
     if str(report.status) != "rows_absent":
         raise typer.Exit(NOT_VERIFIED)
 
@@ -194,9 +194,9 @@ def _forget(place: Where, target: _Target, plan: str | None, *, dry_run: bool, y
 
     if dry_run:
         planned = run(place, planning)
-        answer(planned, lambda: forget_reports.forget(planned), as_json=as_json)
+        answer(planned, lambda: forget_reports.forget(planned, tenant=target.tenant), as_json=as_json)
         return
-    shown = None if yes else _show_plan(lambda: run(place, planning))
+    shown = None if yes else _show_plan(lambda: run(place, planning), target.tenant)
     confirm(target.question, yes=yes)
     # What is removed is what was looked at; a company is too large to be counted twice.
     agreed = plan if plan is not None or target.subject is None else shown
@@ -211,10 +211,10 @@ def _forget(place: Where, target: _Target, plan: str | None, *, dry_run: bool, y
 
             return await target.forget(memory, dry_run=False, plan=agreed, progress=forgotten)
 
-    finish(run(place, execute), as_json=as_json)
+    finish(run(place, execute), tenant=target.tenant, as_json=as_json)
 
 
-def _show_plan(plan: Callable[[], ForgetReport]) -> ForgetReport | None:
+def _show_plan(plan: Callable[[], ForgetReport], tenant: str) -> ForgetReport | None:
     """The plan, shown on a terminal only, which is where the question comes; None elsewhere."""
     import sys
 
@@ -224,7 +224,7 @@ def _show_plan(plan: Callable[[], ForgetReport]) -> ForgetReport | None:
     if not sys.stdin.isatty():
         return None
     planned = plan()
-    console(sys.stderr).print(forget_reports.forget(planned))
+    console(sys.stderr).print(forget_reports.forget(planned, tenant=tenant, asks=True))
     return planned
 
 

@@ -144,6 +144,6 @@ def release(
 
     from olvido.surfaces import forget_reports
 
-    answer(done, lambda: forget_reports.released(done), as_json=as_json)
+    answer(done, lambda: forget_reports.released(done, tenant=tenant), as_json=as_json)
     if done.remaining != 0:
         raise typer.Exit(NOT_VERIFIED)

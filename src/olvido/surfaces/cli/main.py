@@ -7,8 +7,9 @@ import logging
 import os
 import sys
 import traceback
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Annotated, Any
 
 import typer
 
@@ -39,6 +40,7 @@ INTERRUPTED = 130
 UNEXPECTED = 1
 # typer exports this one of its usage errors; the parents are click's, whichever click this typer uses.
 _ClickError: type[Exception] = typer.BadParameter.__mro__[2]
+_UsageError: Any = typer.BadParameter.__mro__[1]
 
 START, WRITE, READ, FORGET, OPERATE = "Start here", "Remember", "Recall", "Forget", "Operate"
 SCOPE = "--tenant acme --subject ana"
@@ -209,7 +211,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is None:
         _prepare_process(debug=debug)
     try:
-        code = app(given, prog_name="olvido", standalone_mode=False)
+        code = _commands_once()(given, prog_name="olvido", standalone_mode=False)
         sys.stdout.flush()
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last place that can answer without a stack trace
         if debug:
@@ -218,6 +220,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if code == INTERRUPTED:  # how typer answers Ctrl-C
         return _answer(KeyboardInterrupt(), as_json=as_json)
     return code if isinstance(code, int) else 0
+
+
+@cache
+def _commands_once() -> Callable[..., Any]:
+    """All commands; reading their signatures takes longer than most of them, so it is done once a process."""
+    return typer.main.get_command(app)
 
 
 def _answer(error: BaseException, *, as_json: bool) -> int:
@@ -229,6 +237,9 @@ def _answer(error: BaseException, *, as_json: bool) -> int:
     if isinstance(error, _ClickError) and hasattr(error, "message"):
         # Where a word is not one of a list, typer passes on how pydantic begins its messages.
         error.message = error.message.removeprefix("Value error, ")
+    if isinstance(error, typer.BadParameter) and error.param is None and error.param_hint is None:
+        # It is about no single option, so it is no "Invalid value".
+        error = _UsageError(error.message, error.ctx)
     if isinstance(error, _ClickError) and not as_json and hasattr(error, "show"):
         error.show()
         return USAGE

@@ -64,21 +64,46 @@ def forget(place: Where, chosen: Choice, *, yes: bool, as_json: bool) -> ForgetR
         return await memory.scope(tenant=chosen.tenant, subject=chosen.subject).propose_forget(query)
 
     proposal = run(place, propose)
+    asks = chosen.asks and not as_json and bool(proposal.records) and sys.stdin.isatty()
 
     from olvido.surfaces import forget_reports
 
-    answer(proposal, lambda: forget_reports.proposal(proposal), as_json=as_json)
-    if as_json or not proposal.records or not chosen.asks:
+    answer(proposal, lambda: forget_reports.proposal(proposal, asks=asks), as_json=as_json)
+    if not asks:
+        if chosen.asks and not as_json and proposal.records:
+            typer.echo(HOW, err=True)
         return None
-    if not sys.stdin.isatty():
-        typer.echo(HOW, err=True)
-        return None
-    said = typer.prompt(WHICH, default="", show_default=False, err=True)
-    picked = _picked(str(said), proposal)
+    picked = _asked(proposal)
     if not picked:
         typer.echo("Nothing was forgotten.", err=True)
         return None
+    if not yes:
+        _show_plan(place, chosen, picked)
+    confirm("Forget this record?" if len(picked) == 1 else f"Forget these {len(picked)} records?", yes=yes)
     return _execute(place, chosen, proposal.token, picked)
+
+
+def _asked(proposal: Proposal) -> tuple[str, ...]:
+    """The ids behind the numbers that somebody types; asked again as long as there is another word among them."""
+    while True:
+        said = typer.prompt(WHICH, default="", show_default=False, err=True)
+        picked = _picked(str(said), proposal)
+        if picked is not None:
+            return picked
+        typer.echo(f"Give numbers from 1 to {len(proposal.records)}.", err=True)
+
+
+def _show_plan(place: Where, chosen: Choice, record_ids: tuple[str, ...]) -> None:
+    """What goes with the records that were picked, before the question."""
+    from olvido.surfaces import forget_reports
+    from olvido.surfaces.terminal import console
+
+    async def plan(memory: Memory) -> ForgetReport:
+        person = memory.scope(tenant=chosen.tenant, subject=chosen.subject)
+        return await person.forget_where(record_ids=record_ids, dry_run=True)
+
+    planned = run(place, plan)
+    console(sys.stderr).print(forget_reports.forget(planned, tenant=chosen.tenant, asks=True))
 
 
 def _execute(place: Where, chosen: Choice, token: str, record_ids: tuple[str, ...]) -> ForgetReport:
@@ -89,10 +114,8 @@ def _execute(place: Where, chosen: Choice, token: str, record_ids: tuple[str, ..
     return run(place, execute)
 
 
-def _picked(said: str, proposal: Proposal) -> tuple[str, ...]:
-    """The ids behind the numbers. Any other word refuses all of it: half of what was meant is not what was meant."""
+def _picked(said: str, proposal: Proposal) -> tuple[str, ...] | None:
+    """The ids behind the numbers; None if there is any other word: half of what was meant is not what was meant."""
     words = [word for word in re.split(r"[\s,;]+", said) if word]
     known = {str(number): str(record.record_id) for number, record in enumerate(proposal.records, start=1)}
-    if not set(words) <= known.keys():
-        raise typer.BadParameter(f"Give numbers from 1 to {len(known)}. Nothing was forgotten.")
-    return tuple(known[word] for word in dict.fromkeys(words))
+    return tuple(known[word] for word in dict.fromkeys(words)) if set(words) <= known.keys() else None

@@ -15,6 +15,7 @@ from olvido.surfaces.cli.runtime import answer, run, where
 if TYPE_CHECKING:
     from olvido.domain.receipt import VerifiedReceipt
     from olvido.memory import Memory
+    from olvido.surfaces.receipt_reports import CheckedAgainst
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -66,40 +67,48 @@ def verify(
     code is 2 if the receipt was changed, or if none of the keys signed it.
     """
     from olvido.adapters.receipts import verify_receipt
-    from olvido.adapters.signatures import read_jwks
+    from olvido.adapters.signatures import key_since, read_jwks
 
     token = _text(file, "FILE")
-    published = _published(keys, data_dir) if jwks is None else read_jwks(_text(jwks, "--jwks"))
+    source, published = _published(keys, data_dir) if jwks is None else (jwks, read_jwks(_text(jwks, "--jwks")))
     verified = verify_receipt(token, published)
 
-    from olvido.surfaces import receipt_reports
+    from olvido.surfaces.receipt_reports import CheckedAgainst
+    from olvido.surfaces.receipt_reports import verified as told
 
-    answer(_document(verified), lambda: receipt_reports.verified(verified), as_json=as_json)
+    against = CheckedAgainst(
+        source="standard input" if str(source) == "-" else str(source),
+        own=jwks is None,
+        key_since=key_since(published, verified.key_id),
+    )
+    answer(_document(verified, against), lambda: told(verified, against), as_json=as_json)
 
 
-def _document(verified: VerifiedReceipt) -> dict[str, object]:
+def _document(verified: VerifiedReceipt, against: CheckedAgainst) -> dict[str, object]:
     from olvido.surfaces.receipt_reports import does_not_attest
 
     return {
         "verified": True,
         "key_id": verified.key_id,
+        "checked_against": against,
         "receipt": verified.receipt,
         "does_not_attest": does_not_attest(verified.receipt),
     }
 
 
-def _published(keys: Path | None, data_dir: Path | None) -> dict[str, object]:
+def _published(keys: Path | None, data_dir: Path | None) -> tuple[Path, dict[str, object]]:
+    """The published keys of this installation, and the file they are in."""
     from olvido.bootstrap import keys_directory
 
     place = where(None, data_dir, keys=keys)
     directory = keys_directory(place.keys, place.target)
     published = {"keys": []} if directory is None else directory.verifying()
-    if not published["keys"]:
+    if directory is None or not published["keys"]:
         raise InvalidReceipt(
             "There are no published keys here to verify it with. Name those of its issuer with --jwks, as "
             "`olvido keys publish` prints them there."
         )
-    return published
+    return directory.published_in, published
 
 
 def _text(path: Path, name: str) -> str:

@@ -112,17 +112,25 @@ def _checked(report: RestoreReport) -> RenderableType:
 def _lines(report: RestoreReport) -> list[str]:
     lines = [report.explanation]
     if report.ledger_id is not None:
-        lines.append(f"The ledger is {report.ledger_id}, with {report.entries} entries that are applied.")
+        lines.append(f"Ledger {report.ledger_id}: {_removals(report.entries)} written down in it as carried out.")
     counts = {
-        "the database lacks": report.missing_here,
-        "the ledger lacks": report.missing_in_ledger,
-        "under way, finished when the store is opened": report.in_flight,
-        "taken back or never used": report.withdrawn,
+        "were carried out and are missing in this database": report.missing_here,
+        "were carried out here and are missing in the ledger": report.missing_in_ledger,
+        "were begun, and are finished when the store is opened": report.in_flight,
+        "were taken back, so that nothing is removed for them": report.withdrawn,
     }
-    lines += [f"Entries {said}: {count}." for said, count in counts.items() if count]
+    lines += [f"Of the removals, {count} {said}." for said, count in counts.items() if count]
     if report.still_here:
-        lines.append(f"People whom the ledger calls forgotten and who are here: {report.still_here}.")
+        lines.append(f"Here, although the ledger says that they were forgotten: {_people(report.still_here)}.")
     return lines
+
+
+def _removals(count: int) -> str:
+    return "1 removal" if count == 1 else f"{count} removals"
+
+
+def _people(count: int) -> str:
+    return "1 person" if count == 1 else f"{count} people"
 
 
 def _verdict(report: RestoreReport) -> str:
@@ -141,7 +149,11 @@ def _replayed(report: ReplayReport) -> RenderableType:
     if report.new_ledger:
         lines.append("Made a new ledger.")
     if report.written_back:
-        lines.append(f"Written into the ledger, from what the database knows: {report.written_back} entries.")
-    lines.append(f"Forgotten again: {report.applied} entries, {sum(report.removed.values())} rows.")
-    lines.append(f"Nothing was here of {report.absent} entries.")
+        lines.append(f"Written into the ledger, from what the database knows: {_removals(report.written_back)}.")
+    if report.applied or not report.absent:
+        lines.append(f"Carried out again: {_removals(report.applied)}, of {sum(report.removed.values())} rows.")
+    if report.absent:
+        lines.append(f"Noted only, as nothing of it was in this copy: {_removals(report.absent)}.")
+    if report.applied or report.absent:
+        lines.append("The requests to forget go on under their ids: `olvido erasure list`.")
     return Group(*(cell(line) for line in [*lines, *_lines(report.after)]), Text(_verdict(report.after), style="bold"))

@@ -62,7 +62,7 @@ async def _forget(stage: Stage) -> Told:
     found = await again.recall(LOST_CARD)
     rows = await again.stored_rows()
     return Told(
-        facts={"report": report},
+        facts={"report": report, "tenant": CUSTOMER.tenant},
         claims=(
             Claim(
                 text=f"What was planned was removed: {sum(report.removed.values())} rows.",

@@ -244,6 +244,6 @@ _SHOWN: Mapping[str, Callable[[Mapping[str, Any]], RenderableType]] = {
     "context": _context,
     "consult": _consult,
     "expiry": _expiry,
-    "forget": lambda facts: forget_reports.forget(facts["report"]),
+    "forget": lambda facts: forget_reports.forget(facts["report"], tenant=facts["tenant"]),
     "neighbours": _neighbours,
 }
