@@ -52,15 +52,14 @@ def text_of(number: int) -> str:
     return " ".join([*chance.choices(words, k=chance.randint(10, 16)), f"T-{number % 997}"])
 
 
-def question_of(number: int) -> str:
-    """A question of about six words; no two are the same, so that no cache answers."""
-    chance = random.Random(-number - 1)
-    return " ".join([*chance.choices(_VOCABULARY[language_of(number)], k=5), f"T-{number}"])
+def recall_of(number: int, *, among: int) -> str:
+    """A question with all that ranking looks for: words of a record, a ticket, a speaker, a time.
 
-
-def recall_of(number: int) -> str:
-    """A question with all that ranking looks for: words, a ticket, a speaker, a time. No two are the same."""
-    return _ASKED[language_of(number)].format(question=question_of(number))
+    among: it is about one of the first so many records. No two are the same, so that no cache answers.
+    """
+    about = number % among
+    words = random.Random(-number - 1).sample(text_of(about).split()[:-1], k=5)
+    return _ASKED[language_of(about)].format(question=" ".join([*words, f"T-{number}"]))
 
 
 def moment_of(number: int) -> datetime:

@@ -53,7 +53,7 @@ async def growth(store: Store, home: Path, *, written: int, recalls: int, subjec
 
     async def recall(first: int, count: int) -> None:
         for number in range(first, first + count):
-            await asked.recall(recall_of(number))
+            await asked.recall(recall_of(number, among=size))
 
     await store.fill("acme", "memory", 2 * BATCH)
     await recall(0, recalls // 4)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 
 import numpy as np
 
@@ -78,7 +79,7 @@ async def recall(store: Store, model: olvido.Memory, sizes: Mapping[int, str], n
 
     # Questions of its own: the real embedder keeps the vectors of recent ones.
     async def embedded(number: int) -> None:
-        await embedding.recall(recall_of(number))
+        _answered(await embedding.recall(recall_of(number, among=min(size, crowd.MODEL))))
 
     rows.append(await in_turn(f"recall_{size}_embedding_included", None, embedded, n=max(8, n // 4), warm=8))
     return [*rows, await _at_once(store, rounds=max(2, n // 30), calls=max(5, n // 5))]
@@ -87,15 +88,16 @@ async def recall(store: Store, model: olvido.Memory, sizes: Mapping[int, str], n
 async def _recall(store: Store, size: int, subject: str, n: int) -> Row:
     ana = store.person("acme", subject)
     matrix = await asyncio.to_thread(crowd.vectors, store, "acme", subject)
+    asked = partial(recall_of, among=min(size, crowd.MODEL))
 
     async def floor(number: int) -> None:
-        await store.floor.nearest("acme", subject, await store.embedder.embed_query(recall_of(number)))
+        await store.floor.nearest("acme", subject, await store.embedder.embed_query(asked(number)))
 
     async def ours(number: int) -> None:
-        await ana.recall(recall_of(number))
+        _answered(await ana.recall(asked(number)))
 
     async def in_memory(number: int) -> None:
-        scores = matrix @ await store.embedder.embed_query(recall_of(number))
+        scores = matrix @ await store.embedder.embed_query(asked(number))
         best = np.argpartition(-scores, min(BEST, len(scores) - 1))[:BEST]
         best[np.argsort(-scores[best])]
 
@@ -109,12 +111,12 @@ async def _at_once(store: Store, *, rounds: int, calls: int) -> Row:
 
     async def floor(caller: int) -> None:
         for number in range(calls):
-            vector = await store.embedder.embed_query(recall_of(number))
+            vector = await store.embedder.embed_query(recall_of(number, among=OTHERS))
             await store.floor.nearest("acme", subjects[caller], vector)
 
     async def ours(caller: int) -> None:
         for number in range(calls):
-            await people[caller].recall(recall_of(number))
+            _answered(await people[caller].recall(recall_of(number, among=OTHERS)))
 
     rates: dict[Callable[[int], Awaitable[None]], list[float]] = {floor: [], ours: []}
     for turn in range(rounds + 1):
@@ -125,3 +127,9 @@ async def _at_once(store: Store, *, rounds: int, calls: int) -> Row:
                 into.append(CALLERS * calls / (time.perf_counter() - start))
     name = f"recall_{OTHERS}_by_{CALLERS}_callers"
     return rates_row(name, rates[ours], rates[floor], unit="recalls/s", aim=AT_ONCE_AIM)
+
+
+def _answered(found: olvido.Recall) -> None:
+    """Raises RuntimeError if nothing came back: that would be faster, and no answer to these questions."""
+    if not found.items:
+        raise RuntimeError("A question of the benchmark found nothing. Change the questions, or look what recall lost.")

@@ -22,6 +22,7 @@ HOLDERS = {"datetime", "date", "time"}
 ALLOWED = {
     "storage/record_ids.py": "a UUIDv7 lands beside its neighbours in the index; no rule reads its time",
     "adapters/ledger/journal.py": "when an erasure was written down, for whoever reads the ledger; no rule reads it",
+    "adapters/keys.py": "when a key was made, for whoever reads the published keys; no rule reads it",
     "adapters/copies/http.py": "when a request was signed, which its receiver compares with a clock of its own",
     "adapters/embeddings_api.py": "how long to wait, where another server names the instant (Retry-After, RFC 9110)",
 }

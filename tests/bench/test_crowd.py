@@ -35,8 +35,8 @@ async def test_a_copy_is_recalled_as_what_it_is_a_copy_of(store: Store) -> None:
     people = [crowd.Person(tenant="acme", subject="all", size=MODEL), crowd.Person(tenant="b", subject="few", size=7)]
     await crowd.fill(store, people, model=MODEL)
     for number in range(3):
-        written = await store.person("acme", "model").recall(recall_of(number))
-        copied = await store.person("acme", "all").recall(recall_of(number))
+        written = await store.person("acme", "model").recall(recall_of(number, among=MODEL))
+        copied = await store.person("acme", "all").recall(recall_of(number, among=MODEL))
         assert written.items
         assert [seen(item) for item in copied.items] == [seen(item) for item in written.items]
         # Recency is a little less a moment later.
