@@ -6,6 +6,8 @@
 BIN := .venv/bin
 READY := .venv/.ready
 export PYTHON
+# Bytecode is kept, whatever the caller's environment says: the tests start hundreds of processes.
+export PYTHONDONTWRITEBYTECODE :=
 
 help:  ## Show this help
 	@echo "Olvido: memory that remembers correctly and forgets correctly"

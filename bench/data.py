@@ -46,20 +46,21 @@ def language_of(number: int) -> str:
 
 
 def text_of(number: int) -> str:
-    """The text of record `number`: about 14 words, a ticket number among them."""
+    """The text of record `number`: a ticket number, then about 13 words (before it, "password" would mask it)."""
     chance = random.Random(number)
     words = _VOCABULARY[language_of(number)]
-    return " ".join([*chance.choices(words, k=chance.randint(10, 16)), f"T-{number % 997}"])
+    return " ".join([f"T-{1000 + number % 997}", *chance.choices(words, k=chance.randint(10, 16))])
 
 
 def recall_of(number: int, *, among: int) -> str:
-    """A question with all that ranking looks for: words of a record, a ticket, a speaker, a time.
+    """A question with all that ranking looks for: words of a record, its ticket, a speaker, a time.
 
-    among: it is about one of the first so many records. No two are the same, so that no cache answers.
+    among: it is about one of the first so many records. Other numbers ask in other words, so that no cache answers.
     """
     about = number % among
-    words = random.Random(-number - 1).sample(text_of(about).split()[:-1], k=5)
-    return _ASKED[language_of(about)].format(question=" ".join([*words, f"T-{number}"]))
+    ticket, *words = text_of(about).split()
+    chosen = random.Random(-number - 1).sample(words, k=5)
+    return _ASKED[language_of(about)].format(question=" ".join([*chosen, ticket]))
 
 
 def moment_of(number: int) -> datetime:

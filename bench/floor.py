@@ -6,6 +6,7 @@ one plain statement, COMMIT.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Self
@@ -84,16 +85,16 @@ class Floor:
         """Delete the episodes."""
         await self._run("forget", tenant, subject, lock=True)
 
-    async def import_many(self, tenant: str, subject: str, numbers: range) -> None:
+    async def import_many(self, tenant: str, subject: str, texts: Sequence[str]) -> None:
         """Store many episodes."""
         await self._run(
             "import",
             tenant,
             subject,
             lock=True,
-            record_ids=[uuid4() for _ in numbers],
-            event_ids=[str(uuid4()) for _ in numbers],
-            contents=[text_of(number) for number in numbers],
+            record_ids=[uuid4() for _ in texts],
+            event_ids=[str(uuid4()) for _ in texts],
+            contents=list(texts),
             at=EPOCH,
             until=UNTIL,
         )

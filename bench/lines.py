@@ -27,9 +27,10 @@ async def lines(store: Store, rounds: int) -> list[Row]:
     await store.person("acme", "floor").remember("first")
     for turn in range(rounds):
         numbers = range(turn * LINES, (turn + 1) * LINES)
+        texts = [text_of(number) for number in numbers]
         start = time.perf_counter()
         for first in range(0, LINES, BATCH):
-            await store.floor.import_many("acme", "floor", numbers[first : first + BATCH])
+            await store.floor.import_many("acme", "floor", texts[first : first + BATCH])
         floors.append(LINES / (time.perf_counter() - start))
         whose = {"1_person": ["one"], f"{MANY}_people": [f"line-{number}" for number in range(MANY)]}
         whose[f"{NEW}_new_people"] = [f"new-{turn}-{number}" for number in range(NEW)]
