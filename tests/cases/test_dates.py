@@ -54,6 +54,36 @@ async def test_a_date_alone_is_answered_with_what_happened_then(ines: ScopedMemo
     assert await shown(ines, "what happened in July?") == {}
 
 
+async def test_a_range_is_answered_with_all_that_lies_in_it(ines: ScopedMemory, clock: ManualClock) -> None:
+    """Between two dates, since one until now, and before one: nothing within is left out, and nothing else comes."""
+    clock.set(datetime(2025, 10, 1, 12, tzinfo=UTC))
+    for query, expected in {
+        "tell me everything from February to May 2025": {*OF_MARCH, "april"},
+        "¿Qué pasó entre febrero y mayo?": {*OF_MARCH, "april"},
+        "What happened between 17 March 2025 and 2 April 2025?": {"dentist", "parcel", "april"},
+        "everything since 2 April 2025": {"april", "passport", "parcel again"},
+        "novidades desde 9 de setembro": {"passport", "parcel again"},
+        "anything new since yesterday?": {"parcel again"},
+        "everything before April 2025": OF_MARCH,
+        "O que aconteceu antes de abril de 2025?": OF_MARCH,
+        "tell me everything until 29 March 2025": OF_MARCH,
+        "what happened after March 2025?": {"april", "passport", "parcel again"},
+    }.items():
+        assert await shown(ines, query) == dict.fromkeys(expected, Strength.MATCH), query
+
+
+async def test_a_topic_beside_a_date_is_no_question_for_the_date(ines: ScopedMemory) -> None:
+    """A word for a thing, a farewell or a request to somebody brings back nothing that has to do with neither."""
+    for query in (
+        "¿Qué pasó con mi cuenta en marzo?",
+        "minha nota de março",
+        "this event, 17 March 2025",
+        "What did you delete, March 2025?",
+        "ok, see you 17 March 2025",
+    ):
+        assert await shown(ines, query) == {}, query
+
+
 async def test_a_date_makes_no_match_of_what_has_nothing_to_do_with_the_question(ines: ScopedMemory) -> None:
     """Where nothing is about the topic, nothing comes back, whatever happened at that time."""
     for query in ("Which violin lesson did she cancel in March?", "saxophone 2025-03-17", "¿Qué violín vio en marzo?"):

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from olvido.domain.copies import DEADLINE, FRESH, RegisteredCopy, first_step, needs_note
+from olvido.domain.copies import DEADLINE, FRESH, RegisteredCopy, concerned, first_step, needs_note
 from olvido.domain.erasure import Level, StepStatus
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -53,6 +53,32 @@ def test_a_copy_begins_by_what_can_remove_it(
     assert (step.step, step.level, step.status, step.holder) == ("copy:crm", level, status, "sales")
     assert step.due_at - NOW == due_in
     assert (None if step.deadline is None else step.deadline - NOW) == deadline_in
+
+
+@pytest.mark.parametrize(
+    "one, later",
+    [
+        (copy(kind="backup", retention=35 * DAY), 9 * DAY),
+        (copy(kind="archive", retention=35 * DAY, connector="c"), 9 * DAY),
+        (copy(kind="backup", retention=35 * DAY, deadline=7 * DAY), 0 * DAY),
+        (copy(kind="log", retention=35 * DAY), 0 * DAY),
+        (copy(kind="service"), 0 * DAY),
+    ],
+)
+def test_what_is_made_of_the_database_got_it_until_it_was_removed(one: RegisteredCopy, later: timedelta) -> None:
+    """That is later than it was asked where an older copy was put back; what others had, and holders, do not change."""
+    usual, restored = first_step(one, NOW).deadline, first_step(one, NOW, NOW + 9 * DAY).deadline
+    assert usual is not None
+    assert restored is not None
+    assert restored - usual == later
+    assert first_step(one, NOW, NOW - DAY) == first_step(one, NOW)
+
+
+def test_what_never_left_the_database_concerns_copies_of_it_whole() -> None:
+    """A backup, an archive and a replica have whatever is in it; a service has what it was given."""
+    copies = [copy(kind=kind) for kind in ("backup", "service", "replica", "cache", "archive", "log")]
+    assert [one.kind for one in concerned(copies, inside=True)] == ["backup", "replica", "archive"]
+    assert list(concerned(copies, inside=False)) == copies
 
 
 def test_a_copy_may_hold_something_for_its_retention_after_it_was_declared_last() -> None:

@@ -22,6 +22,9 @@ from tests.contract.support import CONFIRMED, LOOKED_UP, Outside, PlainDetector,
 
 ACME, NORBROOK, ALTAVELA = "acme", "norbrook", "altavela"
 UNTOUCHED = (("acme", "dora"), ("altavela", "ana"), ("altavela", "bea"))
+LOCKED_BY = 10
+"""Entries of `World.forget`: a person, three records, a version, a selection, a company, its two people, and one who
+came later."""
 PERSONAL = {relation.name for relation in SUBJECT_RELATIONS} - {"index_entries"}
 
 _numbers = itertools.count()
@@ -120,6 +123,18 @@ class World:
         await gina.remember("came after the backup")
         await gina.forget_all()
         await memory.forget_tenant(NORBROOK)
+
+
+async def filled(clone: Clone, world: World) -> None:
+    """Fill the database of a test, before its backup."""
+    async with opening(clone) as memory:
+        await world.fill(memory)
+
+
+async def forgotten(clone: Clone, world: World) -> None:
+    """Forget, after the backup."""
+    async with opening(clone) as memory:
+        await world.forget(memory)
 
 
 def personal(clone: Clone) -> dict[Scope, Stored]:

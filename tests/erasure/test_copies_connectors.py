@@ -10,6 +10,7 @@ from random import Random
 
 import pytest
 
+from olvido.domain.copies import DEADLINE
 from olvido.domain.erasure import Step, StepStatus
 from olvido.operations import erase_copies
 from olvido.operations.copies import copy_target
@@ -239,6 +240,12 @@ async def test_a_copy_without_single_records_is_looked_at_by_its_holder(desk: De
         await memory.erase_pending()
         step = await step_of(memory, report)
         assert (step.status, crm.asked, crm.things) == (StepStatus.MANUAL, [], {"ana": 3})
+        # So the report had said: by its holder, and by when.
+        (told,) = report.outside
+        assert (told.connected, told.deadline) == (False, report.requested_at + DEADLINE)
+        assert step.deadline == told.deadline
+        (told,) = (await ana.forget_all(dry_run=True)).outside
+        assert (told.connected, told.deadline) == (True, None)
         assert "no single records" in (step.blocker or "")
         assert report.erasure_id is not None
         await memory.confirm_copy("acme", report.erasure_id, "crm", evidence="ticket 42")

@@ -69,6 +69,20 @@ async def test_without_its_login_files_stay_open_with_the_reason(
         assert [step.blocker for step in found.steps if step.step in {"files", "log"}] == [None, None]
 
 
+async def test_without_its_login_files_are_left_to_whoever_is_at_them(opening_eraser: Callable[..., Opening]) -> None:
+    """However long that takes, as turning the log over may: nothing is said of their steps in between."""
+    async with opening_eraser() as able, opening_eraser(eraser_url=None) as unable:
+        erasure_id = await forget(able, "ines")
+        eraser = able._environment.eraser
+        assert eraser is not None
+        async with eraser.turn() as turn:
+            assert turn is not None
+            erased = await unable.erase_pending()
+        assert (erased.worked, erased.hindered, erased.left_to_other) == (0, 0, True)
+        files = (await steps(able, erasure_id))["files"]
+        assert (files.attempts, files.blocker) == (0, None)
+
+
 async def test_waits_grow_and_differ(erasing: Memory, clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> None:
     """A step that cannot be done is left alone for half a minute at most, then longer; no two for the same time."""
     ids = [await forget(erasing, f"person {number}") for number in range(8)]
@@ -171,9 +185,11 @@ async def test_a_hold_stands_in_the_way_until_it_is_released(erasing: Memory, cl
     await ines.remember("prefers aisle seats")
     placed = await erasing.place_hold("altavela", subject="ines", basis="file 7", review_at=clock.now() + 9 * HOUR)
     report = await ines.forget_all()
-    assert (await erasing.erase_pending()).settled == {}
+    erased = await erasing.erase_pending()
     files = (await steps(erasing, report.erasure_id or uuid4()))["files"]
     assert files.blocker == "a legal hold keeps part of it, to be reviewed by 2026-01-01T09:00:00Z"
+    # It is named, and nothing went wrong.
+    assert (erased.settled, erased.hindered, erased.in_the_way) == ({}, 0, {f"files: {files.blocker}": 1})
     assert files.attempts == 0
     await erasing.release_hold("altavela", placed.hold_id)
     clock.advance(timedelta(days=1))

@@ -6,7 +6,7 @@ import asyncio
 import shutil
 import subprocess
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import psycopg
@@ -19,14 +19,23 @@ from olvido.domain.ledger import Standing
 from olvido.errors import ConsentNeeded, StoreLocked, SubjectForgotten, TenantClosed
 from tests.conftest import Clone, cloned, named
 from tests.contract.support import CONFIRMED
-from tests.erasure.restoring import ACME, ALTAVELA, NORBROOK, World, check, copied, opening, personal, replay
+from tests.erasure.restoring import (
+    ACME,
+    ALTAVELA,
+    LOCKED_BY,
+    NORBROOK,
+    World,
+    check,
+    copied,
+    filled,
+    forgotten,
+    opening,
+    personal,
+    replay,
+)
 from tests.places import server_directory
 from tests.storage.support import administer, rows
 from tests.storage.test_dump_restore import run
-
-LOCKED_BY = 10
-"""Entries of `World.forget`: a person, three records, a version, a selection, a company, its two people, and one who
-came later."""
 
 
 @pytest.fixture
@@ -34,18 +43,6 @@ def home() -> Iterator[Path]:
     """A home directory with a short path, which does not exist yet."""
     with server_directory() as place:
         yield place / "home"
-
-
-async def filled(clone: Clone, world: World) -> None:
-    """Fill the database of a test, before its backup."""
-    async with opening(clone) as memory:
-        await world.fill(memory)
-
-
-async def forgotten(clone: Clone, world: World) -> None:
-    """Forget, after the backup."""
-    async with opening(clone) as memory:
-        await world.forget(memory)
 
 
 async def refused(clone: Clone) -> str:
@@ -195,94 +192,6 @@ async def test_whoever_writes_late_is_refused(clone: Clone, cluster: embedded.Se
             await ana.import_export(exports[0], new_consent=True)
             assert len((await ana.episodes()).items) == 2
         assert not (await check(restored)).locked
-
-
-async def test_requests_go_on_under_their_ids(clone: Clone, cluster: embedded.ServerUrls) -> None:
-    """Every request that was made after the backup is there again, of the instant at which it was made, and is done."""
-    world = World()
-    await filled(clone, world)
-    with copied(cluster, clone) as restored:
-        await forgotten(clone, world)
-        async with opening(clone) as memory:
-            asked = {one.erasure_id: one for tenant in (ACME, NORBROOK) for one in await requests(memory, tenant)}
-        await replay(restored)
-        async with opening(restored) as memory:
-            again = {one.erasure_id: one for tenant in (ACME, NORBROOK) for one in await requests(memory, tenant)}
-            assert len(asked) == LOCKED_BY - 1  # closing a company is no request
-            assert again.keys() == asked.keys()
-            for erasure_id, one in again.items():
-                first = asked[erasure_id]
-                assert (one.requested_at, one.target, set(one.record_ids), one.ledger_entry) == (
-                    first.requested_at, first.target, set(first.record_ids), first.ledger_entry
-                )  # fmt: skip
-                outside = {step.step: step.deadline for step in one.steps if step.deadline}
-                assert outside == {step.step: step.deadline for step in first.steps if step.deadline}
-                assert outside
-            absent = [one for one in again.values() if not any(one.removed.values())]
-            assert [asked[one.erasure_id].removed["episodes"] for one in absent] == [1]
-            await memory.erase_pending()
-            (gina,) = absent
-            settled = await memory.erasure(ACME, gina.erasure_id)
-            assert {step.step: step.status for step in settled.steps}["rows"] is olvido.StepStatus.ROWS_ABSENT
-        assert (await replay(restored)).applied == 0
-        async with opening(restored) as memory:
-            assert {one.erasure_id for one in await requests(memory, ACME)} <= again.keys()
-
-
-async def test_files_are_written_anew_for_what_is_removed_again(clone: Clone, cluster: embedded.ServerUrls) -> None:
-    """A rewrite before the replay proves nothing for a request that was asked before it, whatever transactions say."""
-    world = World()
-    async with opening(clone, eraser_url=clone.eraser) as memory:
-        await world.fill(memory)
-        await memory.erase_pending()
-    with copied(cluster, clone) as restored:
-        await forgotten(clone, world)
-        with administer(restored) as connection:
-            # As a dump carries it here from a server that counts other transactions.
-            connection.execute("UPDATE olvido.rewrites SET gone_before = '9000000000', begun_at = clock_timestamp()")
-            ((carried,),) = rows(connection, "SELECT max(begun_at) FROM olvido.rewrites")
-        await replay(restored)
-        async with opening(restored, eraser_url=restored.eraser) as memory:
-            await memory.erase_pending()
-            ana = next(one for one in await requests(memory, ACME) if one.removed.get("subjects"))
-        assert ana.requested_at < carried
-        files = next(step for step in ana.steps if step.step == "files")
-        assert files.status is olvido.StepStatus.VERIFIED
-        relations = files.evidence["relations"]
-        assert isinstance(relations, list)
-        assert all(datetime.fromisoformat(one["rewritten_at"]) > carried for one in relations)
-
-
-async def test_a_request_that_is_here_is_not_written_twice(clone: Clone, cluster: embedded.ServerUrls) -> None:
-    """Rows that came back beside their own request are removed by a request of another id, and the first one stays."""
-    world = World()
-    await filled(clone, world)
-    with copied(cluster, clone) as restored:
-        await forgotten(clone, world)
-        async with opening(clone) as memory:
-            first = next(one for one in await requests(memory, ACME) if one.removed.get("subjects"))
-        with administer(restored) as connection:
-            connection.execute(
-                "INSERT INTO olvido.erasures (tenant_id, erasure_id, subject_key, target, record_ids, ledger_entry, "
-                "plan_hash, planned, removed, held, requested_at, removed_by, policy_version) SELECT 'acme', %s, "
-                "subject_key, 'subject', '{}', 99, '', '{}', '{}', 0, clock_timestamp(), pg_current_xact_id(), '' "
-                "FROM olvido.subjects WHERE external_id = 'ana' AND tenant_id = 'acme'",
-                [first.erasure_id],
-            )
-        done = await replay(restored)
-        assert (done.applied, done.after.locked) == (9, False)
-        async with opening(restored) as memory:
-            anas = [
-                one for one in await requests(memory, ACME) if one.removed.get("subjects") or one.ledger_entry == 99
-            ]
-            assert {one.erasure_id for one in anas} > {first.erasure_id}
-        assert (ACME, "ana") not in personal(restored)
-
-
-async def requests(memory: olvido.Memory, tenant: str) -> tuple[olvido.ErasureReport, ...]:
-    """All requests of a company but those from before the backup."""
-    page = await memory.erasures(tenant)
-    return tuple(one for one in page.items if one.ledger_entry > 1)
 
 
 async def test_a_version_with_nothing_before_it_takes_the_rest_along(

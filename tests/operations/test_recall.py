@@ -9,10 +9,14 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from psycopg.rows import DictRow
 
 import olvido
 from olvido.domain.origin import Origin
 from olvido.errors import InvalidInput, InvalidScope, InvalidTime, InvalidValue, LiveState, NotInPolicy, OlvidoError
+from olvido.operations import recall as recalling
+from olvido.storage.database import Transaction
+from olvido.storage.queries import Statement
 from olvido.testing import ManualClock
 from tests.operations.conftest import OpenWith, Person
 from tests.operations.word_embedder import DAY, NOTES, WordEmbedder
@@ -251,6 +255,33 @@ async def test_a_live_state_was_last_mentioned_before_any_number_of_words(person
         found = (await bea.recall(text)).items[0]
         await bea.forget(found.record_id)
     assert [each.last_seen for each in (await bea.recall("was I charged?")).consult] == [None]
+
+
+async def test_mentions_of_one_instant_are_all_read(
+    person: Person, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a page ends among episodes of one instant, the next one, which is larger, begins with the others."""
+    monkeypatch.setattr(recalling, "MENTIONS_AT_ONCE", 2)
+    sizes: list[object] = []
+    run = Transaction.all
+
+    async def noting(self: Transaction, statement: Statement, **parameters: object) -> list[DictRow]:
+        if "before_id" in parameters:
+            sizes.append(parameters["size"])
+        return await run(self, statement, **parameters)
+
+    monkeypatch.setattr(Transaction, "all", noting)
+    bea = person("bea")
+    texts = [*(f"in charge of team {number}" for number in range(40)), "the refund was refused"]
+    await bea.record_episodes(
+        [olvido.NewEpisode(definition="note", fields={"text": text}, occurred_at=clock.now()) for text in texts]
+    )
+    assert [each.last_seen for each in (await bea.recall("was I charged?")).consult] == [clock.now()]
+    found = next(item for item in (await bea.recall("refund refused")).items if "refund" in item.text)
+    await bea.forget(found.record_id)
+    sizes.clear()
+    assert [each.last_seen for each in (await bea.recall("was I charged?")).consult] == [None]
+    assert sizes == [2, 8, 32, 128]
 
 
 async def test_nobody_yet_is_an_empty_answer(word_memory: olvido.Memory) -> None:

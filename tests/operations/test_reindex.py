@@ -291,6 +291,23 @@ async def test_a_vector_of_the_old_fields_is_not_taken_for_a_new_one(open_with: 
         assert watched.asked == ["course access\nzebra crossing"]
 
 
+async def test_a_policy_that_goes_back_leaves_no_words_of_other_fields(open_with: OpenWith, clock: ManualClock) -> None:
+    """Changed and changed back while the embedder is out, records are found by the fields of the policy of now."""
+    wide, narrow = with_fields("[title, summary]"), with_fields("[title]")
+    async with open_with(WordEmbedder(NEW), wide) as memory:
+        await fields_of_a_case(memory, clock)
+        await memory.repair_index()
+    for policy, expected in ((narrow, []), (wide, ["ev1"]), (narrow, []), (wide, ["ev1"])):
+        clock.advance(SECOND)
+        async with open_with(Watched(refuses=""), policy) as memory:
+            assert (await memory.repair_index()).failed == 1
+            assert await found_by(person(memory), "zebra") == expected
+    clock.advance(SECOND)
+    async with open_with(Watched(), wide) as memory:
+        assert (await memory.repair_index()).settled == 1
+        assert await found_by(person(memory), "zebra") == ["ev1"]
+
+
 async def test_workers_with_two_embedders_do_not_undo_each_others_work_for_ever(
     open_with: OpenWith, clock: ManualClock, clone: Clone
 ) -> None:

@@ -22,6 +22,8 @@ PARAMETERS: dict[str, object] = {
     "embedder": "another/1",
     "dimensions": 384,
     "indexed_by": f"{LEXER} another/1",
+    "half": f"{LEXER} another/1 half",
+    "tried": f"{LEXER} another/1 tried",
     "tried_before": START,
     "made_before": START,
     "lexers": '{"note": "another"}',

@@ -47,6 +47,11 @@ def test_the_report_for_a_person_names_what_remains(cli: Run) -> None:
     again = cli("forget", *SCOPE, "--all", "--yes")
     assert again.code == 0
     assert "Nothing of this is stored here" in again.out
+    # Nobody was asked for anything, so nothing is promised: holders are named, without dates.
+    for part in ("database-backups", "platform team", "support-desk", "no request was made"):
+        assert part in again.out
+    for part in ("gone by", "until", "worker", "20"):
+        assert part not in again.out
 
 
 def test_one_record_is_forgotten(cli: Run) -> None:

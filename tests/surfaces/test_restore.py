@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from olvido.adapters import embedded
+from olvido.adapters.keys import VARIABLE
 from tests.conftest import Clone
 from tests.erasure.restoring import ACME, copied, opening
 from tests.surfaces.conftest import Run
@@ -30,7 +31,11 @@ async def forget(clone: Clone) -> None:
 
 
 def test_a_database_that_was_put_back(
-    olvido_command: Run, clone: Clone, cluster: embedded.ServerUrls, monkeypatch: pytest.MonkeyPatch
+    olvido_command: Run,
+    clone: Clone,
+    cluster: embedded.ServerUrls,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Every command says that it is locked and what to run; check counts, replay forgets, and then it opens."""
     asyncio.run(remember(clone))
@@ -58,10 +63,26 @@ def test_a_database_that_was_put_back(
         assert "Carried out again: 1 removal, of " in said
         assert "Noted only, as nothing of it was in this copy: 1 removal." in said
         assert "2 removals written down in it as carried out." in said
+        assert "under their ids: `olvido erasure list --tenant NAME`, for each company." in said
         assert said.endswith("The store opens.")
         again = olvido_command("restore", "replay", "--json")
         assert (again.code, again.document["applied"], again.document["after"]["standing"]) == (0, 0, "fits")
+        assert again.document["requests"] == 0
         assert olvido_command("restore", "check").code == 0
+        listed = olvido_command("erasure", "list", "--tenant", ACME, "--json").document["items"]
+        came_later, was_here = (
+            " ".join(olvido_command("erasure", "show", one["erasure_id"], "--tenant", ACME).out.split())
+            for one in listed
+        )
+        assert "nothing of it was in that copy; a receipt from before says what there was then." in came_later
+        assert "Applied again 20" in was_here
+        assert "rows, plan and levels are of that copy" in was_here
+        monkeypatch.setenv(VARIABLE, str(tmp_path / "keys"))
+        (tmp_path / "receipt.jws").write_text(
+            olvido_command("receipt", "issue", listed[1]["erasure_id"], "--tenant", ACME).out
+        )
+        verified = " ".join(olvido_command("receipt", "verify", str(tmp_path / "receipt.jws")).out.split())
+        assert "An older copy of the database was put back after that. Applied again 20" in verified
         assert "aisle" in olvido_command("recall", "seats", "--tenant", ACME, "--subject", "bea").out
         assert "aisle" not in olvido_command("recall", "seats", "--tenant", ACME, "--subject", "ana").out
 

@@ -6,11 +6,14 @@ import asyncio
 from datetime import timedelta
 from random import Random
 
+import psycopg
 import pytest
 
 import olvido
 from olvido import ScopedMemory
 from olvido.domain.words import LEXER
+from olvido.operations.indexing import made_by
+from olvido.storage.queries import statements
 from olvido.testing import ManualClock
 from olvido.workers.duties import BATCHES_A_PIECE, Did, Duty, DutyName, Embed, Purge, duties
 from olvido.workers.loop import Worker
@@ -206,3 +209,62 @@ async def test_another_worker_with_another_embedder_is_told_of_and_left_alone(
         (taken, *_) = await to_the_end(Embed(second))
         assert (taken.counts["rows"], taken.incomplete, len(two.asked)) == (3, False, 3)
     assert entries(clone) == {(LEXER, "words/2"): 3}
+
+
+def unrepaired(clone: Clone, embedder: str) -> int:
+    """How many lives the doctor says wait for a worker with this embedder."""
+    with psycopg.connect(clone.worker) as connection:
+        parameters = {"made_by": made_by(embedder), "closed": []}
+        row = connection.execute(statements("lives")["unrepaired"].text, parameters).fetchone()
+    assert row is not None
+    (lives,) = row
+    return int(lives)
+
+
+async def test_unlike_workers_settle_a_life_that_is_larger_than_a_piece(
+    opening: Open, clock: ManualClock, clone: Clone
+) -> None:
+    """A life that one of them is half through is left to it by the other, and is counted as unfinished meanwhile."""
+    one, two = Watched("words/1"), Watched("words/1 large")
+    async with opening(WordEmbedder("words/0"), clock) as service:
+        for number in range(5):
+            await person(service).remember(f"note {number}")
+    async with opening(one, clock) as first, opening(two, clock) as second:
+        workers = [Embed(first, batch_size=1), Embed(second, batch_size=1)]
+        for _ in range(6):
+            for duty in workers:
+                clock.advance(SECOND)
+                await duty.run_once()
+                if len(one.asked) + len(two.asked) < 7:
+                    assert (unrepaired(clone, one.id), unrepaired(clone, two.id)) == (1, 1)
+    # The first had done a piece when the other was started, which takes the life over as any worker that is started.
+    assert (len(one.asked), len(two.asked)) == (2, 5)
+    assert entries(clone) == {(LEXER, two.id): 5}
+    assert noted(clone) == [f"{LEXER} {two.id}"]
+    assert (unrepaired(clone, one.id), unrepaired(clone, two.id)) == (1, 0)
+
+
+async def test_writes_of_the_same_model_leave_a_life_to_who_began_it(
+    opening: Open, clock: ManualClock, clone: Clone
+) -> None:
+    """A life that grows while a worker is half through it, also without a vector, is not another worker's to take."""
+    one, two = Watched("words/1"), Watched("words/2")
+    async with opening(one, clock) as first, opening(two, clock) as second:
+        other, duty = Embed(second, batch_size=1), Embed(first, batch_size=1)
+        assert await other.run_once() == Did()
+        async with opening(WordEmbedder("words/0"), clock) as service:
+            for number in range(3):
+                await person(service).remember(f"note {number}")
+        clock.advance(SECOND)
+        assert (await duty.run_once()).more
+        one.asked.clear()
+        for fails in (False, True):
+            one.fails = fails
+            await person(first).remember("another note")
+            await person(first).set_preference("language", "pt", origin=CONFIRMED)
+            clock.advance(SECOND)
+            assert (await other.run_once()).incomplete
+        one.fails = False
+        await to_the_end(duty)
+    assert two.asked == []
+    assert noted(clone) == [f"{LEXER} words/1"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from olvido.domain.erasure import COPY, Level, StepStatus
@@ -11,6 +11,8 @@ from olvido.domain.policy_document import CopyKind, OutsideCopy
 
 BACKUPS = frozenset({CopyKind.BACKUP, CopyKind.ARCHIVE})
 """Kinds that are made of the files or the log of this database, so that they go on getting what is still in there."""
+WHOLE_COPIES = frozenset({*BACKUPS, CopyKind.REPLICA})
+"""Kinds that have the database as it is, whatever is in it."""
 DEADLINE = timedelta(days=30)
 """For a holder who acts by hand, where the policy gives no other: the month of GDPR article 12(3), rounded down."""
 FRESH = timedelta(hours=1)
@@ -38,6 +40,10 @@ class RegisteredCopy:
     def step(self) -> str:
         """The name of its step in a request."""
         return f"{COPY}{self.name}"
+
+    def by_hand(self) -> RegisteredCopy:
+        """As it is for what its connector cannot erase: its holder has until it goes by itself, or the usual time."""
+        return replace(self, connector=None, deadline=self.retention or DEADLINE)
 
     def may_hold(self, at: datetime) -> bool:
         """Whether it can still have something of before it was last declared."""
@@ -81,13 +87,21 @@ def needs_note(copy: RegisteredCopy, noted: RegisteredCopy | None) -> bool:
     return now != then
 
 
-def first_step(copy: RegisteredCopy, requested_at: datetime) -> FirstStep:
+def concerned(copies: Iterable[RegisteredCopy], *, inside: bool) -> tuple[RegisteredCopy, ...]:
+    """The copies that may have what a request is about. inside: it never was anywhere but in this database."""
+    return tuple(copy for copy in copies if not inside or copy.kind in WHOLE_COPIES)
+
+
+def first_step(copy: RegisteredCopy, requested_at: datetime, removed_at: datetime | None = None) -> FirstStep:
     """How a request of `requested_at` begins with this copy.
 
     What a connector can erase is due at once. What goes by itself is due when it is gone. Everything else is for its
     holder, and due when the holder's time is over.
+    removed_at: when it left this database, if that was later, as where an older copy of it was put back: whatever is
+    made of this database had got it until then. None is at the same time.
     """
-    gone_at = None if copy.retention is None else requested_at + copy.retention
+    had_until = requested_at if removed_at is None or copy.kind not in BACKUPS else max(requested_at, removed_at)
+    gone_at = None if copy.retention is None else had_until + copy.retention
     if copy.connector is not None:
         status, due_at, deadline = StepStatus.OPEN, requested_at, gone_at
     elif gone_at is not None and copy.deadline is None:

@@ -20,7 +20,7 @@ FADING_DAYS = 7
 DAYS_BEFORE = 2
 DAYS_AFTER = 14
 
-_FIRST, _LAST = date.min.toordinal(), date.max.toordinal()
+FIRST_DAY, LAST_DAY = date.min.toordinal(), date.max.toordinal()
 _LONGEST_MARGIN = 15
 
 
@@ -50,9 +50,9 @@ def first_of(year: int, month: int = 1) -> int:
     """The first day of a month; months beyond 1 to 12 count on into the years around."""
     months = year * 12 + month - 1
     if months // 12 < MINYEAR:
-        return _FIRST
+        return FIRST_DAY
     if months // 12 > MAXYEAR:
-        return _LAST
+        return LAST_DAY
     return date(months // 12, months % 12 + 1, 1).toordinal()
 
 
@@ -84,9 +84,26 @@ def around(start: int, until: int) -> Iterator[Span]:
     yield Span(start=start, until=until, weight=1.0)
 
 
+def core(spans: Iterable[Span]) -> Span:
+    """What `spans` of one date are about: from the first to the last of those that weigh most, without what is near."""
+    held = sorted(spans, key=lambda each: (-each.weight, each.start))
+    of_it = [each for each in held if each.weight == held[0].weight]
+    return Span(start=of_it[0].start, until=of_it[-1].until, weight=held[0].weight)
+
+
+def years_on(span: Span, years: int) -> Span:
+    """The same so many years later, or earlier if they are negative, to the day where there is one."""
+    return Span(start=_years_on(span.start, years), until=_years_on(span.until, years), weight=span.weight)
+
+
+def _years_on(at: int, years: int) -> int:
+    this = date.fromordinal(min(max(at, FIRST_DAY), LAST_DAY))
+    return min(first_of(this.year + years, this.month) + this.day - 1, LAST_DAY)
+
+
 def steps(spans: Iterable[Span], *, alone: bool = False) -> Steps:
     """All `spans` together: where some overlap, the highest weight holds. alone: as `Steps` has it."""
-    inside = [(max(each.start, _FIRST), min(each.until, _LAST), each.weight) for each in spans]
+    inside = [(max(each.start, FIRST_DAY), min(each.until, LAST_DAY), each.weight) for each in spans]
     bounds = sorted({bound for start, until, _ in inside if start < until for bound in (start, until)})
     weights = [0.0] * (len(bounds) + 1)
     for start, until, weight in sorted(inside, key=lambda each: each[2]):

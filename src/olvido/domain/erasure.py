@@ -53,6 +53,11 @@ class StepStatus(StrEnum):
 ROWS, FILES, LOG = "rows", "files", "log"
 """The steps inside this database; those of copies outside are called `copy:` and the name of the copy."""
 COPY = "copy:"
+WHOLE_LIVES, RECORDS = frozenset({"subject", "tenant"}), frozenset({"record", "selection"})
+"""Targets of requests that are about everything of a life, and about records of any kind."""
+AGAIN, ABSENT = "applied_again_at", "absent"
+"""In the evidence of the step `rows`: when the request was applied again to an older copy of the database, which was
+put back, and that nothing of it was in that copy."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -57,10 +57,11 @@ class EraseReport:
     """What one round of work on requests to forget did.
 
     worked: how often a step was worked on. settled: steps that are done by it, by level. hindered: steps that it could
-    not do. in_the_way: a step and what hindered it, and of how many requests, the most frequent first. waiting: steps
-    that are not settled, in every company, by level, whoever is at them. attention: how many of these somebody should
-    look at. next_due_at: when the next of them is looked at again (UTC); None if none waits. limit_reached: whether it
-    ended at its limit. left_to_other: another worker is rewriting files, so those were left to it.
+    not do. in_the_way: a step and what hindered it, or what it waits for, such as the review of a legal hold, and of
+    how many requests, the most frequent first. waiting: steps that are not settled, in every company, by level, whoever
+    is at them. attention: how many of these somebody should look at. next_due_at: when the next of them is looked at
+    again (UTC); None if none waits. limit_reached: whether it ended at its limit. left_to_other: another worker is
+    rewriting files, so those were left to it.
     """
 
     worked: int

@@ -11,13 +11,14 @@ import unicodedata
 from itertools import pairwise
 
 from olvido.domain.characters import UNSPACED, fold
-from olvido.domain.identifier_groups import Chunk, Run, may_have_runs, runs
+from olvido.domain.identifier_groups import DIGITS_OF_A_PHONE, Chunk, Run, may_have_runs, runs
 from olvido.domain.stop_words import ANY_STOP_WORD
 from olvido.domain.time_words import MONTHS, SHORT_MONTHS, UNITS
 
 MIN_LENGTH = 4
 MAX_FRAGMENTS = 16
 _SPACED_LETTERS = range(2, 5)
+_OF_A_CLOCK = 2
 
 _LETTER = f"[^\\W_{UNSPACED[1:]}"
 _CHUNK = re.compile(f"{_LETTER}+(?:[-_./:#@+]{{1,3}}{_LETTER}+)*")
@@ -69,7 +70,7 @@ def identifiers(text: str, case_id: str | None) -> str:
     """
     read = chunks(text)
     found: dict[str, None] = {}
-    for run in _groups(text):
+    for run in _groups(text, in_question=False):
         found |= dict.fromkeys(run.joined)
     for chunk in read:
         if not chunk.isalpha() and is_identifier(chunk):  # most chunks are words, and asking costs a call
@@ -93,7 +94,7 @@ def fragments(text: str) -> tuple[str, ...]:
     shouted = text == text.upper()
     found: dict[str, None] = {}
     parts: set[int] = set()
-    for run in _groups(text):
+    for run in _groups(text, in_question=True):
         found |= dict.fromkeys(run.joined)
         parts |= set(range(run.first, run.until)) if run.is_sure else set()
     for place, chunk in enumerate(asked):
@@ -102,20 +103,23 @@ def fragments(text: str) -> tuple[str, ...]:
         capitals = not shouted and chunk.isalpha() and chunk == chunk.upper() != chunk.lower()
         if capitals or is_identifier(chunk) or (len(asked) == 1 and not _NO_NAME.fullmatch(_plain(chunk))):
             found |= dict.fromkeys(_forms(chunk))
+            if chunk.isdecimal() and len(chunk) >= DIGITS_OF_A_PHONE:
+                found[chunk.lstrip("0")] = None  # the record may have the code of the country in their place
     for place, pair in enumerate(pairwise(asked)):
-        if {place, place + 1} <= parts or (pair[0].isdecimal() and pair[1].isdecimal()):
-            continue  # "10 30" is a time: a number in groups is longer
+        if {place, place + 1} <= parts or (all(map(str.isdecimal, pair)) and max(map(len, pair)) <= _OF_A_CLOCK):
+            continue  # "10 30" is a time
         if any(map(_DIGIT.search, pair)) and not any(is_identifier(chunk) or _is_ordinary(chunk) for chunk in pair):
             found["".join(_forms(chunk)[-1] for chunk in pair)] = None
     return tuple(form for form in found if len(form) >= MIN_LENGTH)[:MAX_FRAGMENTS]
 
 
-def _groups(text: str) -> list[Run]:
+def _groups(text: str, *, in_question: bool) -> list[Run]:
     """What is written in groups."""
     composed = _composed(text)
     if not may_have_runs(composed):
         return []
-    return list(runs(composed, [Chunk(found[0], *found.span()) for found in _CHUNK.finditer(composed)], _is_ordinary))
+    read = [Chunk(found[0], *found.span()) for found in _CHUNK.finditer(composed)]
+    return list(runs(composed, read, _is_ordinary, in_question=in_question))
 
 
 def _is_ordinary(chunk: str) -> bool:

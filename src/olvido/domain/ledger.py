@@ -14,14 +14,16 @@ from uuid import UUID
 
 NEWEST = 256
 """How many of the newest applied entries a new connection is compared with: a copy put back lacks the newest of all."""
+TARGETS = frozenset({"record", "selection", "subject", "tenant", "hold"})
+"""What a request may be about; the database takes no other words."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Request:
     """The request to forget that an entry belongs to, so that it is known by its id wherever it is applied again.
 
-    requested_at: when it was asked (UTC), from which the times of copies outside count. target: what it is about, in
-    the word that its report has.
+    requested_at: when it was asked (UTC), from which the times of copies outside count. target: what it is about, one
+    of TARGETS, as its report has it.
     """
 
     erasure_id: UUID
@@ -206,7 +208,8 @@ class ReplayReport:
 
     applied: entries of which something was here and was removed. absent: entries of which nothing was here.
     written_back: erasures that the database knew of and the ledger did not. removed: rows, by relation. new_ledger:
-    whether one was made. after: how the two go together now.
+    whether one was made. after: how the two go together now. requests: how many of the entries say whose request they
+    are, so that it goes on under its id.
     """
 
     applied: int
@@ -215,3 +218,4 @@ class ReplayReport:
     removed: Mapping[str, int]
     new_ledger: bool
     after: RestoreReport
+    requests: int = 0

@@ -5,6 +5,7 @@
     full date        exp(-|days| / 7) from 2 days before to 14 days after
     without a year   the same in each year from ten years ago to the next
     relative         1 in that interval, 0.4 shortly before and after ("yesterday", "la semana pasada", "há dois dias")
+    range            the weight of its ends all through ("from January to March", "since May" until now, "before May")
 
 The shapes of the first three were measured on the development part of LoCoMo. Where several dates are named, the
 highest weight holds. Days are UTC days; weeks begin on Monday.
@@ -17,10 +18,11 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from functools import partial
 
+from olvido.domain.asking import asks_for_whatever, is_english, whole_months
 from olvido.domain.characters import fold
+from olvido.domain.date_ranges import MARK, MOST_MARKS, RANGE_WORDS, Ranges, mark
 from olvido.domain.day_spans import Span, Steps, around, day, first_of, month_of, steps, year_alone
 from olvido.domain.relative_dates import READERS, Reader, offset, relative_unit
-from olvido.domain.stop_words import ANY_STOP_WORD, ASKING_WORDS, STOP_WORDS
 from olvido.domain.time_words import DOUBTFUL_MONTHS, DOUBTFUL_SHORT_MONTHS, MONTHS, SHORT_MONTHS, TIME_WORDS
 
 YEARS_BACK = 10
@@ -70,7 +72,7 @@ _CAPITAL = re.compile(r"(?:[^\s.?!:]\s+(?P<month>May|March)|\b(?P<dated>May)\s+\
 _CEDILLA = re.compile(r"\bmar(?:\u00e7|c\u0327)o\b", re.IGNORECASE)
 
 _WORD = re.compile(r"[a-z]+")
-_TOPIC = re.compile(r"\w+")
+_MARKS = re.compile(MARK)
 _CLOCK = re.compile(r"\b\d\d?(?::\d\d|\s?[ap]\.?m\b|\s?h\d\d\b)")
 _LIKE_A_TIME = re.compile(r"\d(?:\d{3}|[-/.:]\d|\s?[aph])")
 """In every year, date and time of day. It is many times faster than looking for these, and most texts have none."""
@@ -80,53 +82,65 @@ class _Reading:
     """What one question has named so far. Its text shrinks, so that no part of a date is read once more."""
 
     def __init__(self, text: str, now: datetime) -> None:
-        self.text = fold(text)
+        folded = " ".join(_MARKS.sub(" ", fold(text)).split())
+        self.in_english = is_english(folded)
+        self.text = whole_months(folded)
         self.today = now.astimezone(UTC).date()
-        self.spans: list[list[Span]] = []
-        self.months: list[int] = []
-        self.years: list[int] = []
-        self.relative_years: list[int] = []
+        self.dates: list[list[list[Span]]] = []
+        self.months: dict[int, int] = {}
+        self.years: dict[int, int] = {}
+        self.relative_years: dict[int, int] = {}
         self.years_of_dates: list[int] = []
         self.sure = {found[0].split()[0 if found["dated"] else -1].lower() for found in _CAPITAL.finditer(text)}
         if text.strip(" \n?!.") in {"March", "May"}:
             self.sure.add(text.strip(" \n?!.").lower())
         if _CEDILLA.search(text):
             self.sure.add("marco")
-        words = _WORD.findall(self.text)
-        english = sum(word in STOP_WORDS["en"] for word in words)
-        self.day_first = english < sum(word in STOP_WORDS["es"] or word in STOP_WORDS["pt"] for word in words)
 
     def take(self, pattern: re.Pattern[str], read: Callable[[re.Match[str]], bool]) -> None:
-        """Replace every match that `read` takes for a date."""
-        self.text = pattern.sub(lambda match: " ; " if read(match) else match[0], self.text)
+        """Replace every match that `read` takes for a date by its mark."""
 
-    def add(self, spans: Iterable[Span]) -> bool:
-        """Whether `spans` has any; keeps them."""
-        found = list(spans)
+        def taken(match: re.Match[str]) -> str:
+            if len(self.dates) >= MOST_MARKS or not read(match):
+                return match[0]
+            before = match.groupdict().get("before")
+            return f" {before if before in RANGE_WORDS else ''} {mark(len(self.dates) - 1)} "
+
+        self.text = pattern.sub(taken, self.text)
+
+    def add(self, readings: Iterable[Iterable[Span]]) -> bool:
+        """Whether there is any date in `readings`, each a date that is meant or may be; keeps them as one."""
+        found = [spans for spans in map(list, readings) if spans]
         if found:
-            self.spans.append(found)
+            self.dates.append(found)
         return bool(found)
+
+    def later(self, kept: dict[int, int], value: int) -> bool:
+        """Keep a month or a year, whose days depend on the rest of the question."""
+        kept[len(self.dates)] = value
+        self.dates.append([])
+        return True
 
     def each_year(self) -> range:
         """The years in which a date without a year may be."""
         return range(self.today.year - YEARS_BACK, self.today.year + 2)
 
     def iso(self, match: re.Match[str]) -> bool:
-        return self.add(day(int(match["year"]), int(match["month"]), int(match["day"])))
+        return self.add([day(int(match["year"]), int(match["month"]), int(match["day"]))])
 
     def numeric(self, match: re.Match[str]) -> bool:
         first, second, year = int(match["first"]), int(match["second"]), int(match["year"])
         if year < _DAY_FIRST_YEARS:
             year += _TWO_DIGIT_YEARS
-        found = list(day(year, second, first))
-        if not found or (first != second and not self.day_first):
-            found += day(year, first, second)
+        found = [list(day(year, second, first))]
+        if not found[0] or (first != second and self.in_english is not False):
+            found.append(list(day(year, first, second)))
         return self.add(found)
 
     def month_of_year(self, match: re.Match[str]) -> bool:
         month = _ALL_MONTHS.get(match["month"]) or int(match["month"])
         self.years_of_dates.append(int(match["year"]))
-        return 1 <= month <= 12 and self.add(month_of(int(match["year"]), month))  # noqa: PLR2004 - months
+        return 1 <= month <= 12 and self.add([month_of(int(match["year"]), month)])  # noqa: PLR2004 - months
 
     def day_of_month(self, match: re.Match[str]) -> bool:
         groups = match.groupdict()
@@ -135,42 +149,50 @@ class _Reading:
         if plain and (name in DOUBTFUL_SHORT_MONTHS or name == "may"):
             return False
         years = [int(year)] if year else self.each_year()
-        return self.add(span for each in years for span in day(each, _ALL_MONTHS[name], number))
+        return self.add(day(each, _ALL_MONTHS[name], number) for each in years)
 
     def month_alone(self, match: re.Match[str]) -> bool:
         name = match["month"]
         if name in DOUBTFUL_MONTHS and name not in self.sure and not match["before"]:
             return False
-        self.months.append(MONTHS[name])
-        return True
+        return self.later(self.months, MONTHS[name])
 
     def year_alone(self, match: re.Match[str]) -> bool:
-        self.years.append(int(match["year"]))
-        return True
+        return self.later(self.years, int(match["year"]))
 
     def relative(self, read: Reader, match: re.Match[str]) -> bool:
-        return self.add(read(match, self.today.toordinal()))
+        return self.add([read(match, self.today.toordinal())])
 
     def relative_year(self, match: re.Match[str]) -> bool:
-        self.relative_years.append(self.today.year + offset(match))
-        return True
+        return self.later(self.relative_years, self.today.year + offset(match))
 
     def all(self) -> list[Span]:
         """Every span. A month without a year belongs to the years that the question names, if there are any."""
-        named = self.years + self.relative_years + self.years_of_dates
+        named = [*self.years.values(), *self.relative_years.values(), *self.years_of_dates]
         if self.months:
-            for month in self.months:
-                self.add(span for year in named or self.each_year() for span in month_of(year, month))
+            for place, month in self.months.items():
+                self.dates[place] = [list(month_of(year, month)) for year in named or self.each_year()]
         else:
-            for year in self.years:
-                self.add(year_alone(year))
-            for year in self.relative_years:
-                self.add(around(first_of(year), first_of(year + 1)))
-        return [span for spans in self.spans[:MAX_DATES] for span in spans]
+            for place, year in self.years.items():
+                self.dates[place] = [list(year_alone(year))]
+            for place, year in self.relative_years.items():
+                self.dates[place] = [list(around(first_of(year), first_of(year + 1)))]
+        ranges = Ranges(
+            self.dates,
+            of_other_years=self.months if named else (),
+            today=self.today.toordinal(),
+            in_english=self.in_english is True,
+        )
+        self.text = " ".join(ranges.take(" ".join(self.text.split())).split())
+        spans = [
+            ranges.spans.get(place, [span for each in readings for span in each])
+            for place, readings in enumerate(self.dates)
+        ]
+        return [span for each in [each for each in spans if each][:MAX_DATES] for span in each]
 
     def is_alone(self) -> bool:
-        """Whether what is left of the question, without its dates, has no word for a topic."""
-        return all(word in ANY_STOP_WORD or word in ASKING_WORDS for word in _TOPIC.findall(self.text))
+        """Whether the question, without its dates, names no topic."""
+        return asks_for_whatever(self.text)
 
 
 def dates(text: str, now: datetime) -> Steps | None:

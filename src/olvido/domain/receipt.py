@@ -61,6 +61,9 @@ class Receipt:
     version: only this version of the one record; None is all of it.
     plan_hash: SHA-256 of target, opaque key and counts, as the report of the forget had it. planned, removed: rows by
     relation. held: records that a legal hold keeps, out of every read.
+    After an older copy of the database was put back and the request applied to it again, these four are of that copy,
+    as all evidence is: the evidence of the step "rows" then has `applied_again_at`, and `absent` if nothing of it was
+    in the copy. A receipt from before says what there was then.
     """
 
     receipt_version: Literal[1] = VERSION

@@ -161,8 +161,9 @@ class IndexReport:
     lives: how many were looked at; settled: of these, how many have nothing left that differs. repaired: index entries
     that it wrote. failed: records that have their words and still no vector, because the embedder gave none.
     waiting: lives of this database that may have something to repair now, those that another worker is at included.
-    contested: of these, lives that a repair with another embedder, policy or version finished since `made_before`, and
-    that were left: workers of one database have to be alike, and one that is started anew takes them.
+    contested: of these, lives that a repair with another embedder, policy or version finished or left unfinished since
+    `made_before`, and that were left to it: workers of one database have to be alike, and one that is started anew
+    takes them.
     limit_reached: whether it ended at its limit. started_at: pass it as `tried_before` to go on with what it had not
     come to, without trying again what failed.
     """

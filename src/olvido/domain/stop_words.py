@@ -88,27 +88,3 @@ STOP_WORDS: Mapping[str, frozenset[str]] = {
 """By language of the text. "other": nothing is known about its words, so none is dropped."""
 
 ANY_STOP_WORD = frozenset().union(*STOP_WORDS.values())
-
-_ASKING = """
-    happen happens happened happening occur occurs occurred occurring place going say says said saying tell tells told
-    talk talks talked talking discuss discussed mention mentioned know knows knew remember recall record records
-    recorded note notes noted show list look find give see summary summarise summarize history memory memories event
-    events thing things anything new news update updates everything please date dates day days week weeks month months
-    year years time early late mid middle start beginning end forget delete erase
-
-    pasar pasa pasan paso pasaron pasando ocurrir ocurre ocurrio ocurrieron suceder sucede sucedio sucedieron acontecio
-    dije dijiste dijo dijimos dijeron dicho decir dime di hable hablo hablamos hablaron conte conto contamos contaron
-    cuenta cuentame muestra muestrame lista sabes saber recuerdas recuerda recordar recuerdo recuerdos registro
-    registros nota notas resumen historia historial evento eventos cosa cosas novedad novedades noticia noticias nuevo
-    nueva fecha fechas dia dias semana semanas mes meses ano anos principio principios mediados final finales fin inicio
-    olvida olvidar borra borrar
-
-    acontecer acontece aconteceu aconteceram acontecia ocorrer ocorre ocorreu ocorreram suceder sucedeu passar passou
-    passaram rolou disse disseste dissemos disseram dito dizer diga diz falei falou falamos falaram contei contou
-    contamos contaram conta conte mostra mostre mostrar liste sabe lembra lembras lembre lembrar lembranca lembrancas
-    nota notas resumo historico coisa coisas novidade novidades novo nova data datas comeco meados
-    esquece esqueca esquecer apaga apague apagar
-"""
-
-ASKING_WORDS = frozenset(_ASKING.split())
-"""What a question that asks for whatever there is may hold beside function words: "what happened", "me cuenta algo"."""

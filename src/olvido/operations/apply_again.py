@@ -8,16 +8,18 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, replace
 from uuid import UUID
 
+from olvido.domain.copies import concerned
 from olvido.domain.ledger import Entry, LedgerState, Request
 from olvido.domain.report import plan_hash
 from olvido.domain.scope import Scope
 from olvido.errors import Conflict, InvalidInput, NotFound, Refused, TenantClosed
 from olvido.operations.copies import registered_copies
 from olvido.operations.environment import Caller, Environment
-from olvido.operations.erasure_requests import WHOLE, first_steps, noted
+from olvido.operations.erasure_requests import again_in, first_steps, noted
 from olvido.operations.forget import forget_life, forget_records, read_back
 from olvido.operations.forget_tenant import close_tenant
 from olvido.operations.holds import release_hold
@@ -114,13 +116,15 @@ class _Again:
 async def settle(environment: Environment) -> int:
     """Finish what was intended and has no outcome in the ledger: its process died, or is at it now. Returns how many.
 
-    What is committed is noted as applied; what is not is removed. Several may do this at once. Takes the login of a
-    worker. Raises UnsafeDatabase, LedgerUnavailable, DatabaseUnavailable, Conflict.
+    What is committed is noted as applied, also where somebody else took it back meanwhile; what is not is removed.
+    Several may do this at once. Takes the login of a worker. Raises UnsafeDatabase, LedgerUnavailable,
+    DatabaseUnavailable, Conflict.
     """
     ledger = environment.ledger
     state = await ledger.state()
-    if state is None or not state.in_flight:
+    if state is None:
         return 0
+    await _note_committed(environment, state)
     for entry in await ledger.entries(state.in_flight):
         for others in reversed(range(TRIES)):
             try:
@@ -130,6 +134,21 @@ async def settle(environment: Environment) -> int:
                 if not others:
                     raise
     return len(state.in_flight)
+
+
+async def _note_committed(environment: Environment, state: LedgerState) -> None:
+    """Note as applied what the ledger calls withdrawn and this database has: a copy put back has to forget it as well.
+
+    That is where a program could not carry it out, could not say so at once, and took it back after others had done it.
+    """
+    if not state.unapplied:
+        return
+    async with environment.database.administer() as transaction:
+        found = await transaction.all(_SQL["marked"], ledger=state.ledger_id, entries=sorted(state.unapplied))
+    if found:
+        # Numbers that were skipped stand for no entry here, whatever they were in another copy of the ledger.
+        for entry in await environment.ledger.entries([row["entry"] for row in found]):
+            await environment.ledger.applied(entry.number)
 
 
 async def _settle(environment: Environment, entry: Entry) -> None:
@@ -146,10 +165,15 @@ async def _settle(environment: Environment, entry: Entry) -> None:
 async def apply_again(environment: Environment, entry: Entry, *, follow_up: bool) -> Mapping[str, int] | None:
     """Remove what an entry says, as far as it is here, and have the entry. Rows removed, by relation.
 
-    None if the entry was withdrawn meanwhile, so that nothing is to be removed. follow_up: whether its request goes on
-    where nothing of it is here, as one that was made once; not for one of which nobody learnt.
+    None if the entry was withdrawn meanwhile, so that nothing is to be removed. follow_up: this database is an older
+    copy that was put back, so the request goes on, also where nothing of it is here; not one of which nobody learnt.
     """
-    again = replace(environment, ledger=_Again(environment.ledger, entry), again=await _asked_once(environment, entry))
+    again = replace(
+        environment,
+        ledger=_Again(environment.ledger, entry),
+        again=await _asked_once(environment, entry),
+        restored=follow_up,
+    )
     try:
         removed = await _removed(again, entry)
     except _Withdrawn:
@@ -222,16 +246,24 @@ async def _have(
 async def _ask_again(transaction: Transaction, entries: Sequence[Entry], environment: Environment) -> None:
     """Let requests go on of which nothing is here: copies outside that are older or newer than this one may have it.
 
-    Nobody knows the external id any more, so whoever holds such a copy has to confirm it.
+    Where only records are not here, the person is, by whose external id connectors find them. Otherwise nobody knows
+    that id any more, so whoever holds such a copy has to confirm it.
     """
     asked = [(entry, entry.key, entry.request) for entry in entries]
     known = [(entry, key, request) for entry, key, request in asked if key is not None and request is not None]
     if not known:
         return
     copies = await registered_copies(transaction, environment.policy)
+    living = {
+        row["subject_key"]: row["external_id"]
+        for row in await transaction.all(_SQL["living"], keys=[key for _, key, _ in known])
+    }
     requests: list[Mapping[str, object]] = []
     steps: list[Mapping[str, object]] = []
     for entry, key, request in known:
+        inside = request.target == "hold"
+        theirs = concerned(copies, inside=inside)
+        asks = not inside and any(copy.connector for copy in theirs)
         requests.append(
             {
                 "erasure_id": request.erasure_id,
@@ -242,15 +274,16 @@ async def _ask_again(transaction: Transaction, entries: Sequence[Entry], environ
                 "ledger_entry": entry.number,
                 "plan_hash": plan_hash(request.target, str(key), {}),
                 "requested_at": request.requested_at,
+                "external": living.get(key) if asks else None,
             }
         )
-        concerned = copies if request.target != "hold" else [copy for copy in copies if copy.kind in WHOLE]
-        first = first_steps(concerned, request.requested_at)
+        first = first_steps(theirs, request.requested_at, now=transaction.now, removed_at=None)
         steps += [{"erasure_id": request.erasure_id, **asdict(step)} for step in first]
     await transaction.run(
         _SQL["ask_again"],
         requests=rows.json_rows(requests),
         steps=rows.json_rows(steps),
+        noted=rows.json_value(again_in(transaction, absent=True)),
         policy_version=environment.policy.version,
     )
 
@@ -341,5 +374,7 @@ async def _holds(again: Environment, tenant: str, ids: Sequence[UUID]) -> Counte
     async with again.database.administer(tenant) as transaction:
         found = [row["hold_id"] for row in await transaction.all(_SQL["holds"], ids=list(ids))]
     for hold_id in found:
-        removed["held_records"] += (await release_hold(again, tenant, hold_id)).removed
+        # Somebody who does the same may have released it meanwhile.
+        with suppress(NotFound):
+            removed["held_records"] += (await release_hold(again, tenant, hold_id)).removed
     return removed

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from olvido.domain.copies import RegisteredCopy, declared_copies, needs_note
-from olvido.domain.erasure import COPY, Step, StepStatus, Target
+from olvido.domain.erasure import COPY, WHOLE_LIVES, Step, StepStatus, Target
 from olvido.domain.identifiers import record_uuid, required_identifier
 from olvido.domain.policy import Policy
 from olvido.domain.policy_values import TextValue
@@ -24,8 +24,6 @@ LONGEST_EVIDENCE = 200
 """Characters of what a person gives as evidence: a reference to where it is kept, and no more."""
 SHORTEST_NAME = 4
 """Characters of an external id that evidence is searched for."""
-WHOLE = frozenset({"subject", "tenant"})
-"""Targets of requests that are about everything of a life."""
 
 _SQL = statements("copies")
 _EVIDENCE = TextValue(type="text", max_length=LONGEST_EVIDENCE)
@@ -99,7 +97,7 @@ async def copy_target(transaction: Transaction, erasure_id: UUID) -> Target | No
         tenant=transaction.tenant,
         subject=row["external_id"],
         key=row["subject_key"],
-        record_ids=None if row["target"] in WHOLE else tuple(row["record_ids"]),
+        record_ids=None if row["target"] in WHOLE_LIVES else tuple(row["record_ids"]),
         erasure_id=erasure_id,
         before=utc(row["requested_at"]),
         asked_at=utc(transaction.now),

@@ -20,9 +20,9 @@ class Environment:
 
     signer, anchors: None where no place for keys is known. connectors: by the name under which the register of copies
     knows them. unset: variables of the environment that connectors of the policy need and that are not set, by copy.
-    cache: None is to read sessions as they are stored. eraser: None where no login of
-    olvido_eraser is known, and files are not rewritten. again: the entry of the ledger that is applied again, whose
-    request goes on under its own id; None as a rule.
+    cache: None is to read sessions as they are stored. eraser: None where no login of olvido_eraser is known, and files
+    are not rewritten. again: the entry of the ledger that is applied again, whose request goes on under its own id;
+    None as a rule. restored: that is because this database is an older copy, which was put back.
     """
 
     database: Database
@@ -37,6 +37,7 @@ class Environment:
     cache: SessionCache | None = None
     eraser: Eraser | None = None
     again: Entry | None = None
+    restored: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

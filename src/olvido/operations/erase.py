@@ -16,11 +16,11 @@ from datetime import datetime, timedelta
 from random import Random
 from uuid import UUID
 
-from olvido.domain.erasure import COPY, FILES, LOG, Level, Outcome, Step, StepStatus
+from olvido.domain.erasure import COPY, FILES, LOG, WHOLE_LIVES, Level, Outcome, Step, StepStatus
 from olvido.domain.erasure_report import EraseReport
 from olvido.errors import InvalidInput, LedgerUnavailable, UnsafeDatabase
 from olvido.operations.apply_again import settle
-from olvido.operations.copies import WHOLE, copy_target, let_identifier_go
+from olvido.operations.copies import copy_target, let_identifier_go
 from olvido.operations.environment import Environment
 from olvido.operations.erase_copies import work_on_copy
 from olvido.operations.erase_files import work_on_files
@@ -34,7 +34,8 @@ from olvido.storage.rewriting import LONGEST_LOCK, EraserTurn
 log = logging.getLogger("olvido.erase")
 
 LEASE = timedelta(minutes=10)
-"""For how long a step belongs to whoever took it: longer than a round of rewriting or the calls of a connector take."""
+"""For how long a step belongs to whoever took it: longer than a round of rewriting or the calls of a connector take.
+Turning the log over may take longer, and whoever is at that has the turn, without which nobody takes files or log."""
 TOGETHER = 500
 """Requests that share one rewrite of a relation, or one turn of the log, at most."""
 AT_ONCE = 8
@@ -56,6 +57,7 @@ _REMOVAL = statements("removal")
 _DATA_MAP = statements("data_map")
 _PREFERENCES = statements("preferences")
 _HOLDS = statements("holds")
+_REWRITING = statements("rewriting")
 _chance = Random()  # noqa: S311 - it keeps workers apart, and no secret
 
 
@@ -121,7 +123,8 @@ class _Run:
         self._progress = progress
         self._worked = 0
         self._settled: Counter[Level] = Counter()
-        self._hindered: dict[tuple[UUID, str], str] = {}
+        self._hindered: set[tuple[UUID, str]] = set()
+        self._in_the_way: dict[tuple[UUID, str], str] = {}
         self._left_to_other = False
 
     async def run(self) -> EraseReport:
@@ -138,7 +141,7 @@ class _Run:
             worked=self._worked,
             settled=dict(self._settled),
             hindered=len(self._hindered),
-            in_the_way=dict(Counter(self._hindered.values()).most_common(REASONS)),
+            in_the_way=dict(Counter(self._in_the_way.values()).most_common(REASONS)),
             waiting={Level(row["level"]): row["steps"] for row in waiting},
             attention=sum(row["attention"] for row in waiting),
             next_due_at=min((rows.utc(row["due_at"]) for row in waiting), default=None),
@@ -181,7 +184,7 @@ class _Run:
             raise LookupError  # a step refers to its request
         async with self._database.remains(step.tenant, request["subject_key"], worker=True) as transaction:
             remaining = await _remaining(transaction, request)
-            evidence = {"read_at": transaction.now.isoformat(), "remaining": remaining}
+            evidence = {**step.evidence, "read_at": transaction.now.isoformat(), "remaining": remaining}
         if any(remaining.values()):
             there = ", ".join(sorted(name for name, count in remaining.items() if count))
             blocker = f"rows of it are in {there}; run `olvido doctor`, then forget it again"
@@ -212,6 +215,12 @@ class _Run:
             await self._store(taken, list(zip(taken.steps, outcomes, strict=True)))
 
     async def _hinder(self, reason: str) -> None:
+        """Say what keeps us from files and log, unless somebody else is at them, however long that takes."""
+        async with self._database.administer() as transaction:
+            row = await transaction.one(_REWRITING["turn_taken"])
+        if row is not None and row["taken"]:
+            self._left_to_other = True
+            return
         while not self._is_at_limit and (taken := await self._take([Level.E2, Level.E3], TOGETHER)).steps:
             await self._store(
                 taken,
@@ -250,9 +259,14 @@ class _Run:
                 self._settled[level] += 1
         self._worked += len(done)
         for step, outcome in done:
-            self._hindered.pop((step.erasure_id, step.step), None)
-            if not outcome.settled and outcome.again_at is None:
-                self._hindered[step.erasure_id, step.step] = f"{step.step}: {outcome.blocker or outcome.status}"
+            one = (step.erasure_id, step.step)
+            is_hindered = not outcome.settled and outcome.again_at is None
+            self._hindered.discard(one)
+            self._in_the_way.pop(one, None)
+            if is_hindered:
+                self._hindered.add(one)
+            if is_hindered or (outcome.blocker and not outcome.settled):
+                self._in_the_way[one] = f"{step.step}: {outcome.blocker or outcome.status}"
         if self._progress is not None:
             self._progress(self._worked)
 
@@ -284,7 +298,7 @@ class _Run:
 async def _remaining(transaction: Transaction, request: rows.Row) -> dict[str, int]:
     """Rows of a request that are still there, by relation."""
     ids: list[UUID] = request["record_ids"]
-    if request["target"] in WHOLE:
+    if request["target"] in WHOLE_LIVES:
         found = await transaction.all(_DATA_MAP["counts"])
     elif request["target"] == "hold":
         kept = [await transaction.one(_HOLDS["count_kept"], hold_id=hold_id) for hold_id in ids]

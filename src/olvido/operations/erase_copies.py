@@ -221,4 +221,5 @@ def _by_hand(step: Step, known: KnownCopy, reason: str | None = None) -> Outcome
         settled=False,
         blocker=reason or (_OVERDUE if overdue else None),
         again_at=known.now + OVERDUE if overdue else deadline,
+        deadline=deadline,
     )

@@ -13,9 +13,8 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from olvido.domain.erasure import Outcome, Step, StepStatus
+from olvido.domain.erasure import RECORDS, WHOLE_LIVES, Outcome, Step, StepStatus
 from olvido.domain.plain import instant, plain
-from olvido.operations.copies import WHOLE
 from olvido.operations.environment import Environment
 from olvido.storage import rows
 from olvido.storage.data_map import DATA_MAP, FORGOTTEN, ColumnClass
@@ -88,12 +87,18 @@ async def work_on_files(environment: Environment, turn: EraserTurn, steps: Seque
 
 
 def relations_of(target: str, removed: Mapping[str, int]) -> frozenset[str]:
-    """The relations in whose files a request's rows stand, earlier versions of them included."""
-    if target in WHOLE:
+    """The relations in whose files a request's rows stand, earlier versions of them included.
+
+    Of records of which nothing was here, any that holds records: they may have gone with something else, as when a
+    database that was put back forgets one thing after the other.
+    """
+    if target in WHOLE_LIVES:
         # Also those of which nothing was left to remove: it may have been purged, and stand in the files still.
         touched: set[str] = set(FORGOTTEN)
     else:
         names = [name for name, count in removed.items() if count]
+        if not names and target in RECORDS:
+            names = list(_TOGETHER)
         touched = {other for name in names for other in _TOGETHER.get(name, {name})}
     return frozenset(name for name in touched if _SAYING & set(DATA_MAP[name].columns.values()))
 

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from olvido.domain.copies import BACKUPS, FirstStep, RegisteredCopy, first_step
-from olvido.domain.erasure import FILES, LOG, ROWS, Level, StepStatus
+from olvido.domain.copies import FirstStep, RegisteredCopy, concerned, first_step
+from olvido.domain.erasure import ABSENT, AGAIN, FILES, LOG, ROWS, Level, StepStatus
 from olvido.domain.ledger import Request
-from olvido.domain.policy_document import CopyKind
 from olvido.domain.report import HeldRecord, Plan, plan_hash, refuse_another_plan
 from olvido.errors import LedgerUnavailable
 from olvido.operations.copies import registered_copies
@@ -38,8 +37,6 @@ _STANDS = (
     "in it: unless this program can write there first, whoever opens the database next carries it out. Mend the ledger "
     "and ask again, or look with `olvido restore check`."
 )
-WHOLE = frozenset({*BACKUPS, CopyKind.REPLICA})
-"""Copies of the database as it is, whatever is in it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -103,14 +100,14 @@ async def remove(
         external = None if row is None else str(row["external_id"])
     request = Request(erasure_id=new_record_id(), requested_at=transaction.now, target=asked.target)
     entry = await environment.ledger.intend(transaction.tenant, key, asked.record_ids, asked.version, request)
-    again = environment.again
+    again, known = environment.again, None
     if again is not None and again.number == entry:
-        request = again.request or request
+        known = again.request
+        request = known or request
     try:
         counts = await act()
-        registered = await registered_copies(transaction, environment.policy)
-        copies = tuple(copy for copy in registered if not asked.inside or copy.kind in WHOLE)
-        steps = columns(first_steps(copies, request.requested_at))
+        copies = concerned(await registered_copies(transaction, environment.policy), inside=asked.inside)
+        steps = columns(first_steps(copies, request.requested_at, now=transaction.now, removed_at=transaction.now))
         await transaction.run(
             _SQL["write_down"],
             erasure_id=request.erasure_id,
@@ -126,15 +123,14 @@ async def remove(
             held=len(transaction.held),
             external=external if any(copy.connector for copy in copies) else None,
             policy_version=environment.policy.version,
+            noted=rows.json_value(again_in(transaction) if environment.restored and known is not None else {}),
             **steps,
         )
         if asked.audited:
             await _audit(environment, transaction, asked, counts)
     except BaseException as error:
         # What is raised in the block of a transaction rolls it back.
-        is_noted = await _note(environment.ledger.withdrawn, entry)
-        if not is_noted and isinstance(error, Exception):
-            raise LedgerUnavailable(_STANDS.format(place=environment.ledger.place)) from None
+        await take_back(environment, entry, error)
         raise
     return Removed(
         tenant=transaction.tenant,
@@ -154,8 +150,31 @@ async def noted(environment: Environment, removed: Removed | None) -> None:
     The cache of sessions drops what it has of it, if there is one.
     """
     if removed is not None:
-        await _note(environment.ledger.applied, removed.entry)
+        await note_applied(environment, removed.entry)
         await forget_cached(environment, removed.tenant, removed.key, whole=removed.whole)
+
+
+async def note_applied(environment: Environment, entry: int) -> None:
+    """Note in the ledger that an entry is committed. If that fails, whoever opens next finds out by looking."""
+    await _note(environment.ledger.applied, entry)
+
+
+async def take_back(environment: Environment, entry: int, error: BaseException) -> None:
+    """Take an entry back whose removal failed with `error`, and is rolled back.
+
+    Raises LedgerUnavailable, in the place of that error, if the ledger cannot be told: what was asked stands then.
+    """
+    is_noted = await _note(environment.ledger.withdrawn, entry)
+    if not is_noted and isinstance(error, Exception):
+        raise LedgerUnavailable(_STANDS.format(place=environment.ledger.place)) from None
+
+
+def again_in(transaction: Transaction, *, absent: bool = False) -> dict[str, object]:
+    """What the step `rows` says of a request that goes on in an older copy of the database, which was put back.
+
+    absent: nothing of it was in that copy.
+    """
+    return {AGAIN: transaction.now.isoformat(), **({ABSENT: True} if absent else {})}
 
 
 async def settle_rows(transaction: Transaction, removed: Removed, remaining: Mapping[str, int]) -> None:
@@ -194,8 +213,14 @@ async def _note(write: Callable[[int], Awaitable[None]], entry: int) -> bool:
     return True
 
 
-def first_steps(copies: Iterable[RegisteredCopy], requested_at: datetime) -> list[FirstStep]:
-    """How a request of `requested_at` begins: inside this database first, then with each copy outside."""
+def first_steps(
+    copies: Iterable[RegisteredCopy], requested_at: datetime, *, now: datetime, removed_at: datetime | None
+) -> list[FirstStep]:
+    """How a request of `requested_at` begins: inside this database first, then with each copy outside.
+
+    now: nothing is due before, so that a request which goes on is not taken for one that nobody came to. removed_at:
+    when its rows left this database; None is that none were in it.
+    """
     here = [
         FirstStep(
             step=step,
@@ -208,7 +233,8 @@ def first_steps(copies: Iterable[RegisteredCopy], requested_at: datetime) -> lis
         )
         for step, level in ((ROWS, Level.E1), (FILES, Level.E2), (LOG, Level.E3))
     ]
-    return [*here, *(first_step(copy, requested_at) for copy in copies)]
+    steps = [*here, *(first_step(copy, requested_at, removed_at) for copy in copies)]
+    return [replace(step, due_at=max(step.due_at, now)) for step in steps]
 
 
 def columns(steps: Sequence[FirstStep]) -> dict[str, list[Any]]:

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
-from olvido.domain.copies import declared_copies
+from olvido.domain.copies import RegisteredCopy, declared_copies
+from olvido.domain.erasure import RECORDS
 from olvido.domain.identifiers import record_uuid
 from olvido.domain.lineage import handed_over
 from olvido.domain.report import Chain, ForgetReport, HeldRecord, Plan, local_copies, outside_copies, overall, plan_hash
@@ -301,7 +302,7 @@ def report(environment: Environment, erasure: Erasure) -> ForgetReport:
         plan_hash=plan_hash(erasure.target, erasure.named, erasure.planned),
         lives=erasure.lives,
         copies=copies,
-        outside=outside_copies(declared_copies(environment.policy.copies, erasure.requested_at), erasure.requested_at),
+        outside=outside_copies(_declared(environment, erasure), erasure.requested_at),
         requested_at=erasure.requested_at,
         verified_at=erasure.verified_at,
         chain=erasure.chain,
@@ -309,6 +310,15 @@ def report(environment: Environment, erasure: Erasure) -> ForgetReport:
         held=erasure.held,
         erasure_id=erasure.erasure_id,
     )
+
+
+def _declared(environment: Environment, erasure: Erasure) -> list[RegisteredCopy]:
+    """The copies of the policy. Records are for the holder of one whose connector knows no single ones."""
+    copies = declared_copies(environment.policy.copies, erasure.requested_at)
+    if erasure.target not in RECORDS:
+        return list(copies)
+    by_hand = {name for name, connector in environment.connectors.items() if not getattr(connector, "by_record", True)}
+    return [copy.by_hand() if copy.connector in by_hand else copy for copy in copies]
 
 
 async def _locate(transaction: Transaction, record_ids: tuple[UUID, ...]) -> dict[str, list[UUID]]:

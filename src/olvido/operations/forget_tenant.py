@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from uuid import UUID
 
 from olvido.domain.identifiers import required_identifier
 from olvido.domain.report import NAMED_REQUESTS, ForgetReport, HeldRecord
-from olvido.errors import LedgerUnavailable
 from olvido.operations.environment import Environment
-from olvido.operations.erasure_requests import Removed, noted
+from olvido.operations.erasure_requests import Removed, note_applied, noted, take_back
 from olvido.operations.forget import NOTHING, Erasure, count_life, forget_life, read_back, report
 from olvido.storage.holds import would_keep
 from olvido.storage.queries import statements
@@ -35,7 +33,7 @@ async def forget_tenant(
     progress: called with the subjects forgotten so far and how many there were. The counts of the report add up those
     of the subjects, and it has the ids of the requests that it left to be followed up; those of a call that was cut
     short are listed with all others of the company. Raises InvalidScope, UnsafeDatabase if the login is not a worker,
-    DatabaseUnavailable.
+    LedgerUnavailable, DatabaseUnavailable.
     """
     required_identifier(tenant, "tenant")
     database = environment.database
@@ -121,12 +119,9 @@ async def close_tenant(environment: Environment, tenant: str) -> None:
             if entry is not None:
                 await transaction.run(_LEDGER["mark"], ledger=environment.ledger.ledger_id, entries=[entry])
             await transaction.audit("closed", "tenant", policy_version=environment.policy.version)
-        except BaseException:
+        except BaseException as error:
             if entry is not None:
-                with suppress(LedgerUnavailable):
-                    await environment.ledger.withdrawn(entry)
+                await take_back(environment, entry, error)
             raise
     if entry is not None:
-        # If this fails, whoever opens next finds the company closed and notes it.
-        with suppress(LedgerUnavailable):
-            await environment.ledger.applied(entry)
+        await note_applied(environment, entry)

@@ -78,8 +78,8 @@ class Prepared:
 
 
 def made_by(embedder: str) -> str:
-    """How `indexed_by` begins for entries of this embedder and of the words of this version, under any policy."""
-    return f"{LEXER} {embedder} "
+    """What `indexed_by` is without its last word for entries of this embedder and of the words of this version."""
+    return f"{LEXER} {embedder}"
 
 
 @lru_cache(maxsize=16)
@@ -94,7 +94,15 @@ def lexers(policy: Policy) -> Mapping[str, str]:
 @lru_cache(maxsize=64)
 def indexed_by(policy: Policy, embedder: str) -> str:
     """The name under which a whole life counts as indexed by this embedder, these words and this policy's fields."""
-    return made_by(embedder) + _digest(sorted(lexers(policy).items()))
+    return f"{made_by(embedder)} {_digest(sorted(lexers(policy).items()))}"
+
+
+def unfinished(name: str) -> dict[str, str]:
+    """What `lives.indexed_by` has while a life is on its way to `name` (see `indexed_by`), as statement parameters.
+
+    half: there is more to do at once. tried: not all of it could be done, and it is tried again later.
+    """
+    return {"half": f"{name} half", "tried": f"{name} tried"}
 
 
 def _digest(value: object) -> str:

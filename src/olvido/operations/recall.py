@@ -24,7 +24,9 @@ from olvido.storage.database import Transaction
 from olvido.storage.queries import statements
 
 MENTIONS_AT_ONCE = 200
-"""How many episodes with a word of a live state one statement reads, the newest first: most often the first is it."""
+MORE_MENTIONS = 4
+"""How many episodes with a word of a live state one statement reads, the newest first: most often the first is it. Each
+next one looks at all of them again, and so reads so many times more."""
 
 _SQL = statements("recall")
 
@@ -207,18 +209,20 @@ async def _last_seen(policy: Policy, transaction: Transaction, topic: LiveTopic,
     """When the newest episode that mentions a live state happened; read on until there is one, or no more."""
     words = rows.sparse(_spoken(policy, topic.name))
     last: Episode | None = None
+    size = MENTIONS_AT_ONCE
     while True:
         found = await transaction.all(
             _SQL["mentioning"],
             lexer=LEXER,
             words=words,
             purpose=purpose,
-            size=MENTIONS_AT_ONCE,
+            size=size,
             before_at=None if last is None else last.occurred_at,
             before_id=None if last is None else last.record_id,
         )
         if not found:
             return None
+        size *= MORE_MENTIONS
         for row in found:
             last = rows.episode(row)
             if topic in match_topics(policy, episode_text(policy, last)):

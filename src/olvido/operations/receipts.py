@@ -6,7 +6,7 @@ from importlib.metadata import version
 from uuid import UUID
 
 from olvido.domain.canonical import read_json
-from olvido.domain.erasure import Level, StepStatus
+from olvido.domain.erasure import WHOLE_LIVES, Level, StepStatus
 from olvido.domain.erasure_status import erasure_status
 from olvido.domain.identifiers import record_uuid, required_identifier
 from olvido.domain.receipt import RECEIPT_TYPE, Issuer, Receipt, ReceiptStep, receipt_bytes
@@ -19,8 +19,6 @@ NO_KEYS = (
     "There is no place for the keys that sign receipts. Name a directory outside the database and its backups with "
     "OLVIDO_KEYS or olvido.open(keys=...); it is made with its first key when it is needed."
 )
-LIVES = frozenset({"subject", "tenant"})
-"""Targets that end a life. The key of one that may go on is not for a receipt to spread."""
 
 _SQL = statements("receipts")
 
@@ -50,7 +48,8 @@ async def receipt(environment: Environment, tenant: str, erasure_id: UUID | str)
         erasure_id=wanted,
         tenant=tenant,
         target=request["target"],
-        subject_key=request["subject_key"] if request["target"] in LIVES else None,
+        # The key of a life that may go on is not for a receipt to spread.
+        subject_key=request["subject_key"] if request["target"] in WHOLE_LIVES else None,
         record_ids=tuple(request["record_ids"]),
         version=request["version"],
         requested_at=request["requested_at"],

@@ -24,7 +24,7 @@ from olvido.domain.words import LEXER
 from olvido.errors import InvalidInput
 from olvido.operations.embedding import vectors_apart
 from olvido.operations.environment import Environment
-from olvido.operations.indexing import Prepared, indexed_by, lexers, prepare_many
+from olvido.operations.indexing import Prepared, indexed_by, lexers, prepare_many, unfinished
 from olvido.operations.recall import indexed_text
 from olvido.ports import Vector
 from olvido.storage import rows
@@ -65,10 +65,10 @@ async def repair_index(
     Where the embedder gives no vector, the words are repaired all the same; such a life is tried once in a call.
     limit: most records to look at, 1 or more; None is all. batch_size: most records in one call of the embedder and in
     one transaction, 1 to 1,000. tried_before: leave out the lives that were tried at this instant or later; None leaves
-    out none. made_before: leave the lives that a repair with another embedder, policy or version finished at this
-    instant or later, and count them as contested: a worker that runs passes when it began, so that two of them do not
-    undo each other's work for ever. None leaves none. recheck: look at every life, whatever it is noted to be indexed
-    by, as after a restore without the index.
+    out none. made_before: leave the lives that a repair with another embedder, policy or version finished, or left
+    unfinished, at this instant or later, and count them as contested: a worker that runs passes when it began, so that
+    two of them do not undo each other's work for ever. None leaves none. recheck: look at every life, whatever it is
+    noted to be indexed by, as after a restore without the index.
     progress: called with the records looked at so far. Raises InvalidInput, InvalidTime, DatabaseUnavailable, Conflict,
     and UnsafeDatabase if the login is not a worker.
     """
@@ -146,6 +146,7 @@ class _Repair:
             "dimensions": environment.embedder.dimensions,
         }
         self._name = indexed_by(environment.policy, environment.embedder.id)
+        self._unfinished = unfinished(self._name)
         self._unanswered = 0
         self._seen = self._lives = self._settled = self._repaired = self._failed = 0
 
@@ -161,7 +162,12 @@ class _Repair:
             if failure is not None:
                 raise failure
         async with self._database.administer() as transaction:
-            row = await transaction.one(_LIVES["waiting"], indexed_by=self._name, made_before=self._made_before)
+            row = await transaction.one(
+                _LIVES["waiting"],
+                indexed_by=self._name,
+                tried=self._unfinished["tried"],
+                made_before=self._made_before,
+            )
         return IndexReport(
             lives=self._lives,
             settled=self._settled,
@@ -197,6 +203,7 @@ class _Repair:
                 tried_before=tried_before,
                 made_before=self._made_before,
                 until=transaction.now + ALONE,
+                **self._unfinished,
             )
             return None if row is None else (row["tenant_id"], row["subject_key"])
 
@@ -217,7 +224,7 @@ class _Repair:
                 return
             place = batch.after(place)
         async with self._database.work(*life, lock=False) as transaction:
-            await transaction.run(_LIVES["give_back"])
+            await transaction.run(_LIVES["leave"], unfinished=self._unfinished["half"])
 
     async def _read(self, life: _Life, place: _Place, size: int) -> _Batch | None:
         """The next records whose entries differ; None if nothing of this life is to be indexed."""
@@ -279,7 +286,7 @@ class _Repair:
             else:
                 settled = await transaction.run(_LIVES["settle"], indexed_by=self._name, **self._made_by)
                 if not settled:
-                    await transaction.run(_LIVES["hold"], until=transaction.now)
+                    await transaction.run(_LIVES["leave"], unfinished=self._unfinished["tried"])
         self._repaired += written
         self._settled += settled
         self._failed += sum(ready.embedding is None for ready in prepared)

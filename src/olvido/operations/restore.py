@@ -96,21 +96,27 @@ async def replay(
         removed=dict(done.removed),
         new_ledger=seen.standing is Standing.NO_LEDGER,
         after=await check(environment),
+        requests=done.requests,
     )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Done:
-    """Entries of which something was here, those of which nothing was, and the rows that were removed."""
+    """Entries of which something was here, those of which nothing was, and the rows that were removed.
+
+    requests: how many of these entries say whose request they are.
+    """
 
     applied: int = 0
     absent: int = 0
+    requests: int = 0
     removed: Counter[str] = field(default_factory=Counter)
 
     def and_(self, other: _Done) -> _Done:
         return _Done(
             applied=self.applied + other.applied,
             absent=self.absent + other.absent,
+            requests=self.requests + other.requests,
             removed=self.removed + other.removed,
         )
 
@@ -143,7 +149,8 @@ async def _apply_missing(environment: Environment, progress: Progress | None) ->
         async for tenant, entries in _by_company(environment, numbers):
             here, gone = await split(environment, tenant, entries)
             await have(environment, tenant, gone)
-            done = done.and_(_Done(absent=len(gone)))
+            requests = sum(entry.request is not None for entry in entries)
+            done = done.and_(_Done(absent=len(gone), requests=requests))
             for entry in here:
                 removed = await apply_again(environment, entry, follow_up=True) or {}
                 done = done.entry(removed, here=entry.key is None or any(removed.values()))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from olvido.domain.erasure import COPY, FILES, LOG, ROWS, StepStatus
+from olvido.domain.erasure import ABSENT, AGAIN, COPY, FILES, LOG, ROWS, StepStatus
 from olvido.domain.erasure_status import ErasureStatus
 from olvido.surfaces.forget_reports import NO_DATE, Remainder, remainders
 from olvido.surfaces.reports import moment
@@ -19,6 +19,7 @@ from olvido.surfaces.terminal import cell, grid
 if TYPE_CHECKING:
     from olvido.domain.erasure import Level, Step
     from olvido.domain.erasure_report import EraseReport, ErasureReport
+    from olvido.domain.receipt import ReceiptStep
     from olvido.domain.records import Page
 
 MEANING = {
@@ -73,6 +74,7 @@ def erasure(report: ErasureReport) -> RenderableType:
     rows = sum(report.removed.values())
     said: list[RenderableType] = [
         Text(f"Forgotten: {TARGETS.get(report.target, report.target)}, asked for at {moment(report.requested_at)}."),
+        *map(Text, applied_again(report.steps)),
         Text(f"Rows removed: {rows}.{_held(report.held)}"),
         Text(""),
     ]
@@ -94,6 +96,18 @@ def erasure(report: ErasureReport) -> RenderableType:
     return Group(*said)
 
 
+def applied_again(steps: Iterable[Step | ReceiptStep]) -> list[str]:
+    """That a request was applied again to an older copy of the database, if it was: what is told is of that copy."""
+    evidence = next((step.evidence for step in steps if step.step == ROWS), {})
+    try:
+        at = datetime.fromisoformat(str(evidence.get(AGAIN)))
+    except ValueError:
+        return []
+    found = "nothing of it was in that copy" if evidence.get(ABSENT) else "rows, plan and levels are of that copy"
+    said = f"An older copy of the database was put back after that. Applied again {moment(at)}: {found}; "
+    return [f"{said}a receipt from before says what there was then."]
+
+
 def _held(records: int) -> str:
     """What of the removed rows was stored all the same; a hold may have been released since."""
     if not records:
@@ -107,7 +121,9 @@ def erased(report: EraseReport) -> RenderableType:
     """What one round did, and what waits."""
     lines = [f"Worked on {_steps(report.worked)}; settled {_by_level(report.settled)}."]
     if report.hindered:
-        lines.append(f"{_steps(report.hindered)} could not be done; `olvido erasure show` says it of one request:")
+        lines.append(f"{_steps(report.hindered)} could not be done.")
+    if report.in_the_way:
+        lines.append("In the way is, as `olvido erasure show` says of one request:")
         shown = list(report.in_the_way.items())[:REASONS]
         lines += [f"  {_steps(count)} of {reason.removeprefix(COPY)}" for reason, count in shown]
         if len(report.in_the_way) > len(shown):

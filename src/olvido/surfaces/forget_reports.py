@@ -86,10 +86,9 @@ def forget(report: ForgetReport, *, tenant: str, asks: bool = False) -> Renderab
     """
     if not report.found:
         return Group(
-            Text("Nothing of this is stored here, so nothing was removed."),
+            Text("Nothing of this is stored here, so nothing was removed and nobody follows it up."),
             *_left(report),
-            Text("Whether copies outside hold it is for their holders to say:", style="dim"),
-            remainders(map(_outside, report.outside)),
+            *_to_ask(report),
         )
     # What is held leaves its relation as well, and is no less stored for it: the two are told apart.
     holds_some = bool(report.kept)
@@ -260,6 +259,16 @@ def _here(report: ForgetReport) -> list[Remainder]:
         Remainder(what="data files", kind="database", holder="olvido", level="E2", status="open", until=until),
         Remainder(what="log and replicas", kind="database", holder="olvido", level="E3", status="open", until=until),
     ]
+
+
+def _to_ask(report: ForgetReport) -> list[RenderableType]:
+    """Who may have it all the same. Without a request there is no date, and no worker that would come."""
+    if not report.outside:
+        return []
+    table = grid("copy outside", "kind", "holder")
+    for copy in report.outside:
+        table.add_row(cell(copy.copy), copy.kind, cell(copy.holder))
+    return [Text("Copies outside may have it all the same, for which no request was made; ask their holders:"), table]
 
 
 def _outside(copy: OutsideCopy) -> Remainder:

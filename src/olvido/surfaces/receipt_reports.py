@@ -10,6 +10,7 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
+from olvido.surfaces.erasure_reports import applied_again
 from olvido.surfaces.reports import moment
 from olvido.surfaces.terminal import cell, grid
 
@@ -72,6 +73,7 @@ def verified(found: VerifiedReceipt, against: CheckedAgainst) -> RenderableType:
         f"Signed by key {found.key_id} (Ed25519){since}.",
         f"Issued {moment(receipt.issued_at)} by olvido {receipt.issuer.version}, for request {receipt.erasure_id}.",
         f"Forgotten {moment(receipt.requested_at)} at {receipt.tenant}: {_TARGETS[receipt.target]}.",
+        *applied_again(receipt.steps),
         f"Rows removed: {removed}.{kept}",
         f"Status: {receipt.status}. {_STATUS[receipt.status]}",
     ]

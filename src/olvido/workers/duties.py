@@ -107,7 +107,7 @@ class Embed:
         self._in_round = False
         self._round_began: datetime | None = None
         self._failed = False
-        # What another worker finished since then with another embedder is left to it, so that this ends.
+        # What another worker finished or left half done since then with another embedder is left to it: this ends so.
         self._began: datetime | None = None
         self._contested = 0
 

@@ -5,10 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Sequence
 from pathlib import Path
+from typing import Any
 from uuid import UUID, uuid4
 
+import pytest
+
 from olvido.adapters.ledger import FileLedger
+from olvido.adapters.ledger.journal import Journal
 from olvido.domain.ledger import Entry, LedgerState, Request
+from olvido.errors import LedgerUnavailable
 
 
 class Ledger:
@@ -71,3 +76,15 @@ def filled(place: Path, *, entries: int = 3) -> Ledger:
     for _ in range(entries):
         ledger.applied(ledger.intend("acme", uuid4(), None))
     return ledger
+
+
+def fail_outcomes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let nothing be written but what announces an entry."""
+    append = Journal.append
+
+    def full(self: Journal, news: Any) -> list[int]:  # noqa: ANN401 - as the journal takes it
+        if any(hasattr(event, "word") for event in news):
+            raise LedgerUnavailable("The disk is full.")
+        return append(self, news)
+
+    monkeypatch.setattr(Journal, "append", full)

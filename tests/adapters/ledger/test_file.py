@@ -60,12 +60,12 @@ def test_an_entry_says_what_was_asked(place: Path) -> None:
 
 
 def test_an_entry_says_whose_request_it_is(place: Path) -> None:
-    """Id, instant and words of the request come back exactly, also of what is written back, and count as no events."""
+    """Id, instant and word of the request come back exactly, also of what is written back."""
     ledger = begun(place)
     request = Request(
         erasure_id=uuid4(),
         requested_at=datetime(2026, 12, 1, 9, 30, 15, 123456, tzinfo=UTC),
-        target='"applied":1,"withdrawn":2',
+        target="selection",
     )
     entry = Entry(number=1, tenant="acme", key=uuid4(), record_ids=(uuid4(),), version=2, request=request)
     ledger.intend(entry.tenant, entry.key, entry.record_ids, entry.version, request)
@@ -95,6 +95,30 @@ def test_lines_of_another_release_are_read(place: Path) -> None:
     )
     ledger.applied(1)
     assert Ledger(place).entries([1]) == [first]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"id": None},
+        {"id": "17"},
+        {"at": "yesterday"},
+        {"at": "2026-12-01T09:30:00"},
+        {"target": "team"},
+        {"target": ["record"]},
+    ],
+)
+def test_a_request_that_is_not_understood_is_none(place: Path, change: dict[str, object]) -> None:
+    """As of a later release: what is to be removed is known all the same, and is removed for a request of its own."""
+    begun(place)
+    file, key = place / "entries.jsonl", uuid4()
+    said = {"id": str(key), "at": "2026-12-01T09:30:00+00:00", "target": "subject", **change}
+    event = {"entry": 1, "tenant": "acme", "key": str(key), "records": None}
+    checksum = int(file.read_bytes()[8:16], 16)
+    with file.open("ab") as appended:
+        line = encode({"events": [{**event, "request": said}]}, checksum)
+        appended.write(line + encode({"events": [{**event, "entry": 2, "request": "later"}]}, int(line[8:16], 16)))
+    assert Ledger(place).entries([1, 2]) == [Entry(number=number, tenant="acme", key=key) for number in (1, 2)]
 
 
 @given(steps=STEPS, tenant=TENANTS)

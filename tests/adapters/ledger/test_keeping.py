@@ -18,7 +18,7 @@ from olvido.adapters.ledger import FileLedger
 from olvido.domain.ledger import NEWEST
 from olvido.errors import LedgerUnavailable
 from tests.adapters.embedded.support import ordinary_user
-from tests.adapters.ledger.support import Ledger, begun, filled
+from tests.adapters.ledger.support import Ledger, begun, fail_outcomes, filled
 
 
 def test_several_at_once_share_a_write(place: Path, file: Path) -> None:
@@ -128,6 +128,44 @@ def test_a_disk_that_does_not_keep_it(monkeypatch: pytest.MonkeyPatch, place: Pa
     with pytest.raises(LedgerUnavailable):
         ledger.intend("acme", uuid4(), None)
     assert file.read_bytes() == before
+
+
+async def test_what_could_not_be_taken_back_counts_as_taken_back_here(
+    monkeypatch: pytest.MonkeyPatch, place: Path
+) -> None:
+    """Whoever could not write it does not see it in flight; others do, until it is written, which comes first."""
+    ledger = FileLedger(place)
+    await ledger.begin()
+    number = await ledger.intend("acme", uuid4(), None)
+    with monkeypatch.context() as patch:
+        fail_outcomes(patch)
+        with pytest.raises(LedgerUnavailable):
+            await ledger.withdrawn(number)
+        here, elsewhere = await ledger.state(), await FileLedger(place).state()
+        assert here is not None
+        assert elsewhere is not None
+        assert (here.in_flight, here.unapplied, here.applied) == ((), frozenset({number}), 0)
+        assert (elsewhere.in_flight, elsewhere.unapplied) == ((number,), frozenset())
+    assert await ledger.state() == here == await FileLedger(place).state()
+
+
+async def test_what_was_carried_out_is_not_taken_back_later(monkeypatch: pytest.MonkeyPatch, place: Path) -> None:
+    """Its outcome replaces a withdrawal that could not be written, and is itself written as soon as it can be."""
+    ledger = FileLedger(place)
+    await ledger.begin()
+    number = await ledger.intend("acme", uuid4(), None)
+    with monkeypatch.context() as patch:
+        fail_outcomes(patch)
+        for write in (ledger.withdrawn, ledger.applied):
+            with pytest.raises(LedgerUnavailable):
+                await write(number)
+        waiting = await ledger.state()
+        assert waiting is not None
+        assert (waiting.in_flight, waiting.unapplied) == ((number,), frozenset())
+    await ledger.intend("acme", uuid4(), None)
+    state = await FileLedger(place).state()
+    assert state is not None
+    assert (state.newest, state.in_flight, state.unapplied) == ((number,), (number + 1,), frozenset())
 
 
 def test_it_is_durable_before_it_answers(monkeypatch: pytest.MonkeyPatch, place: Path, file: Path) -> None:

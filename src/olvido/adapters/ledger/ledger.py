@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
@@ -39,7 +40,8 @@ class FileLedger:
         self._arriving = threading.Lock()
         self._waiting: list[tuple[Intent | Outcome, Future[int]]] = []
         self._state: LedgerState | None = None
-        self._owed: set[int] = set()
+        # By entry, the outcome that could not be written down yet.
+        self._owed: dict[int, str] = {}
 
     @property
     def place(self) -> str:
@@ -93,16 +95,22 @@ class FileLedger:
             raise
 
     async def applied(self, entry: int) -> None:
-        """Write down that the removal of this entry is committed."""
-        await asyncio.wrap_future(self._write(Outcome(word=APPLIED, number=entry)))
+        """Write down that the removal of this entry is committed.
+
+        From now on it is not taken back here any more, whatever failed before. If this fails, it is written later, as a
+        withdrawal is.
+        """
+        with self._arriving:
+            self._owed.pop(entry, None)
+        await asyncio.wrap_future(self._say(Outcome(word=APPLIED, number=entry)))
 
     async def withdrawn(self, entry: int) -> None:
         """Write down that nothing was removed for this entry, and that nothing is to be.
 
-        If that fails, it is written as soon as the ledger can be, before anything else is read or written here. Another
-        process may have carried out the entry by then.
+        If that fails, it is written as soon as the ledger can be, before anything else is read or written here, and
+        until then the entry counts as withdrawn here. Another process may have carried it out by then.
         """
-        await asyncio.wrap_future(self._withdraw(entry))
+        await asyncio.wrap_future(self._say(Outcome(word=WITHDRAWN, number=entry)))
 
     async def write_back(self, removals: Sequence[Entry], *, above: int) -> list[int]:
         """Write down removals that were committed long ago, under new numbers, which are higher than `above`."""
@@ -129,17 +137,31 @@ class FileLedger:
 
     def _settled_state(self) -> LedgerState | None:
         self._pay()
-        return self._journal.state()
+        state = self._journal.state()
+        if state is None:
+            return None
+        with self._arriving:
+            withdrawn = {entry for entry, word in self._owed.items() if word == WITHDRAWN}
+        # What could not be withdrawn in the file must not be carried out here, by whoever finishes what is in flight.
+        withdrawn.intersection_update(state.in_flight)
+        if not withdrawn:
+            return state
+        return replace(
+            state,
+            unapplied=state.unapplied | withdrawn,
+            in_flight=tuple(entry for entry in state.in_flight if entry not in withdrawn),
+        )
 
     def _pay(self) -> None:
         """Write down what could not be when it was to be, if it can be now."""
         with self._arriving:
-            owed = sorted(self._owed)
-        if owed:
-            with suppress(LedgerUnavailable):
-                self._journal.append([Outcome(word=WITHDRAWN, number=entry) for entry in owed])
-                with self._arriving:
-                    self._owed.difference_update(owed)
+            owed = dict(self._owed)
+        if not owed:
+            return
+        with suppress(LedgerUnavailable):
+            self._journal.append([Outcome(word=word, number=entry) for entry, word in owed.items()])
+            with self._arriving:
+                self._owed = {entry: word for entry, word in self._owed.items() if owed.get(entry) != word}
 
     def _write(self, event: Intent | Outcome) -> Future[int]:
         written: Future[int] = Future()
@@ -171,15 +193,16 @@ class FileLedger:
 
     def _unheard(self, written: Future[int]) -> None:
         if not written.cancelled() and written.exception() is None:
-            self._withdraw(written.result())
+            self._say(Outcome(word=WITHDRAWN, number=written.result()))
 
-    def _withdraw(self, entry: int) -> Future[int]:
+    def _say(self, outcome: Outcome) -> Future[int]:
         def owe(written: Future[int]) -> None:
             if written.cancelled() or isinstance(written.exception(), LedgerUnavailable):
                 with self._arriving:
-                    self._owed.add(entry)
+                    if self._owed.get(outcome.number) != APPLIED:
+                        self._owed[outcome.number] = outcome.word
 
-        written = self._write(Outcome(word=WITHDRAWN, number=entry))
+        written = self._write(outcome)
         written.add_done_callback(owe)
         return written
 

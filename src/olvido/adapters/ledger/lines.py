@@ -6,7 +6,9 @@ one is the last. The running checksum (CRC-32) makes a line that was lost, chang
     {"sum":"8a3f09c1","format":1,"ledger_id":"…","replaces":[]}
     {"sum":"5be1d7f0","at":"…","events":[{"entry":1,"tenant":"acme","key":"…","records":null,"request":{…}},{"applied":1}]}
 
-Members may be added: whoever reads passes over what it does not know, and does without what an older line lacks.
+Members may be added: whoever reads passes over what it does not know, and does without what an older line lacks. Only
+`entry`, `applied`, `withdrawn` and `skipped` are reserved, at any depth: with a number they count as an event wherever
+they stand in a line, also for the releases that are out there.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from typing import Any
 from uuid import UUID
 from zlib import crc32
 
-from olvido.domain.ledger import Entry, Request
+from olvido.domain.ledger import TARGETS, Entry, Request
 from olvido.errors import LedgerUnavailable
 
 FORMAT = 1
@@ -111,16 +113,23 @@ def announced(entry: Entry) -> Content:
 
 def _entry(event: Content) -> Entry:
     records: Sequence[str] | None = event["records"]
-    request: Content | None = event.get("request")
     return Entry(
         number=event[ENTRY],
         tenant=event["tenant"],
         key=None if event["key"] is None else UUID(event["key"]),
         record_ids=None if records is None else tuple(map(UUID, records)),
         version=event.get("version"),
-        request=None if request is None else _request(request),
+        request=_request(event.get("request")),
     )
 
 
-def _request(said: Content) -> Request:
-    return Request(erasure_id=UUID(said["id"]), requested_at=datetime.fromisoformat(said["at"]), target=said["target"])
+def _request(said: Any) -> Request | None:  # noqa: ANN401 - whatever a line has there
+    """Whose removal it is; None where a line does not say that, or not as this release does."""
+    try:
+        found = Request(
+            erasure_id=UUID(said["id"]), requested_at=datetime.fromisoformat(said["at"]), target=said["target"]
+        )
+        understood = found.target in TARGETS and found.requested_at.tzinfo is not None
+    except (AttributeError, LookupError, TypeError, ValueError):
+        return None
+    return found if understood else None

@@ -19,9 +19,11 @@ WITH stored AS (
            %(speaker)s, %(timed)s, %(embedder)s, %(embedding)s::halfvec
       FROM stored
 ), marked AS (
-    -- A worker looks at this life again if what it holds is of another model, or of none.
+    -- A worker looks at this life again if what it holds is of another model, or of none. A life that is unfinished with
+    -- this model is looked at anyway, by who began it.
     UPDATE olvido.lives SET indexed_by = NULL, repair_after = '-infinity'
      WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND indexed_by <> coalesce(%(indexed_by)s::text, '')
+       AND NOT (starts_with(indexed_by, coalesce(%(indexed_by)s::text, '')) AND indexed_by ~ ' (half|tried)$')
        AND EXISTS (SELECT FROM stored)
 ), due AS (
     INSERT INTO olvido.due (tenant_id, subject_key, next_due_at)
@@ -70,9 +72,11 @@ WITH given AS MATERIALIZED (
            g.speaker, g.timed, CASE WHEN g.embedding IS NOT NULL THEN %(embedder)s::text END, g.embedding
       FROM stored s JOIN given g USING (record_id)
 ), marked AS (
-    -- A worker looks at this life again if what it holds is of another model, or of none.
+    -- A worker looks at this life again if what it holds is of another model, or of none. A life that is unfinished with
+    -- this model is looked at anyway, by who began it.
     UPDATE olvido.lives SET indexed_by = NULL, repair_after = '-infinity'
      WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND indexed_by <> coalesce(%(indexed_by)s::text, '')
+       AND NOT (starts_with(indexed_by, coalesce(%(indexed_by)s::text, '')) AND indexed_by ~ ' (half|tried)$')
        AND EXISTS (SELECT FROM stored)
 ), due AS (
     INSERT INTO olvido.due (tenant_id, subject_key, next_due_at)

@@ -1,6 +1,6 @@
 -- name: write_down
 -- What was asked and removed, its entry in the ledger, its steps, and the id by which copies outside are found; for
--- the transaction that removes it.
+-- the transaction that removes it. noted: what the step of its rows says from the start.
 WITH request AS (
     INSERT INTO olvido.erasures (tenant_id, erasure_id, subject_key, target, record_ids, version, ledger_entry,
                                  plan_hash, planned, removed, held, requested_at, removed_by, policy_version)
@@ -14,7 +14,8 @@ WITH request AS (
 )
 INSERT INTO olvido.erasure_steps (tenant_id, erasure_id, step, level, kind, holder, status, attempts, due_at, deadline,
                                   evidence)
-SELECT %(tenant)s, %(erasure_id)s, step, level, kind, holder, status, 0, due_at, deadline, '{}'
+SELECT %(tenant)s, %(erasure_id)s, step, level, kind, holder, status, 0, due_at, deadline,
+       CASE WHEN step = 'rows' THEN %(noted)s::jsonb ELSE '{}' END
   FROM unnest(%(steps)s::text[], %(levels)s::text[], %(kinds)s::text[], %(holders)s::text[], %(statuses)s::text[],
               %(due_ats)s::timestamptz[], %(deadlines)s::timestamptz[])
        AS s (step, level, kind, holder, status, due_at, deadline)
@@ -22,7 +23,7 @@ SELECT %(tenant)s, %(erasure_id)s, step, level, kind, holder, status, 0, due_at,
 -- name: settle_rows
 -- What the read-back after commit found: the step of level E1.
 UPDATE olvido.erasure_steps
-   SET status = %(status)s, evidence = %(evidence)s, attempts = attempts + 1,
+   SET status = %(status)s, evidence = evidence || %(evidence)s, attempts = attempts + 1,
        settled_at = CASE WHEN %(status)s = 'rows_absent' THEN %(now)s::timestamptz END
  WHERE tenant_id = %(tenant)s AND erasure_id = %(erasure_id)s AND step = 'rows' AND level = 'E1'
    AND settled_at IS NULL

@@ -96,9 +96,10 @@ ON CONFLICT (tenant_id, subject_key, record_id) DO UPDATE SET
     definition = excluded.definition, purpose = excluded.purpose, case_id = excluded.case_id, status = excluded.status,
     origin_class = excluded.origin_class, occurred_at = excluded.occurred_at, expires_at = excluded.expires_at,
     language = excluded.language, words = excluded.words, word_count = excluded.word_count,
-    -- A vector that stays is of the fields that it was made from, and so is not done with.
+    -- A vector that stays is not done with if it may be of other fields. Its words are of these fields, so its old mark goes.
     lexer = CASE WHEN excluded.embedding IS NULL AND index_entries.embedding IS NOT NULL
-                 THEN %(lexer)s || coalesce(substring(index_entries.lexer FROM '/.*'), '') ELSE excluded.lexer END,
+                  AND substring(index_entries.lexer FROM '/.*') IS DISTINCT FROM substring(excluded.lexer FROM '/.*')
+                 THEN %(lexer)s ELSE excluded.lexer END,
     identifiers = excluded.identifiers, product = excluded.product, speaker = excluded.speaker, timed = excluded.timed,
     embedder = coalesce(excluded.embedder, index_entries.embedder),
     embedding = coalesce(excluded.embedding, index_entries.embedding)

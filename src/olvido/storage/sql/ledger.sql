@@ -39,9 +39,14 @@ INSERT INTO olvido.ledger_entries (ledger_id, entry, applied_at)
 SELECT %(ledger)s, entry, clock_timestamp() FROM unnest(%(entries)s::bigint[]) AS g (entry)
 ON CONFLICT DO NOTHING
 
+-- name: marked
+-- Which of some entries of a ledger this database has.
+SELECT entry FROM olvido.ledger_entries WHERE ledger_id = %(ledger)s AND entry = ANY(%(entries)s::bigint[])
+ ORDER BY entry
+
 -- name: living
--- Which of some lives of one company are here.
-SELECT subject_key FROM olvido.subjects WHERE tenant_id = %(tenant)s AND subject_key = ANY(%(keys)s)
+-- Which of some lives of one company are here, and whose they are.
+SELECT subject_key, external_id FROM olvido.subjects WHERE tenant_id = %(tenant)s AND subject_key = ANY(%(keys)s)
 
 -- name: next_company
 -- The company that this database ever had whose name follows another one.
@@ -69,21 +74,29 @@ SELECT %(tenant)s, a.audit_id, a.subject_key, a.action, a.kind, a.record_id, '{}
 SELECT erasure_id FROM olvido.erasures WHERE tenant_id = %(tenant)s AND erasure_id = %(erasure_id)s
 
 -- name: ask_again
--- Follow up requests of which nothing is here to be removed, under their ids, unless this database has them.
-WITH asked AS (
+-- Follow up requests of which nothing is here to be removed, under their ids, unless this database has them. external:
+-- the id by which copies outside are found, where the person is here. noted: what the step of its rows says.
+WITH requests AS (
+    SELECT * FROM jsonb_to_recordset(%(requests)s::jsonb)
+        AS r (erasure_id uuid, subject_key uuid, target text, record_ids uuid[], version integer, ledger_entry bigint,
+              plan_hash text, requested_at timestamptz, external text)
+), asked AS (
     INSERT INTO olvido.erasures (tenant_id, erasure_id, subject_key, target, record_ids, version, ledger_entry,
                                  plan_hash, planned, removed, held, requested_at, removed_by, policy_version)
     SELECT %(tenant)s, r.erasure_id, r.subject_key, r.target, r.record_ids, r.version, r.ledger_entry, r.plan_hash,
            '{}', '{}', 0, r.requested_at, pg_current_xact_id(), %(policy_version)s
-      FROM jsonb_to_recordset(%(requests)s::jsonb)
-           AS r (erasure_id uuid, subject_key uuid, target text, record_ids uuid[], version integer,
-                 ledger_entry bigint, plan_hash text, requested_at timestamptz)
+      FROM requests r
     ON CONFLICT DO NOTHING
     RETURNING erasure_id
+), named AS (
+    INSERT INTO olvido.erasure_identifiers (tenant_id, erasure_id, external_id)
+    SELECT %(tenant)s, a.erasure_id, r.external FROM asked a JOIN requests r USING (erasure_id)
+     WHERE r.external IS NOT NULL
 )
 INSERT INTO olvido.erasure_steps (tenant_id, erasure_id, step, level, kind, holder, status, attempts, due_at, deadline,
                                   evidence)
-SELECT %(tenant)s, s.erasure_id, s.step, s.level, s.kind, s.holder, s.status, 0, s.due_at, s.deadline, '{}'
+SELECT %(tenant)s, s.erasure_id, s.step, s.level, s.kind, s.holder, s.status, 0, s.due_at, s.deadline,
+       CASE WHEN s.step = 'rows' THEN %(noted)s::jsonb ELSE '{}' END
   FROM asked a
   JOIN jsonb_to_recordset(%(steps)s::jsonb)
        AS s (erasure_id uuid, step text, level text, kind text, holder text, status text, due_at timestamptz,

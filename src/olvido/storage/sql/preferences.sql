@@ -49,9 +49,11 @@ WITH head AS (
            %(embedding)s::halfvec
       FROM head
 ), marked AS (
-    -- A worker looks at this life again if what it holds is of another model, or of none.
+    -- A worker looks at this life again if what it holds is of another model, or of none. A life that is unfinished with
+    -- this model is looked at anyway, by who began it.
     UPDATE olvido.lives SET indexed_by = NULL, repair_after = '-infinity'
      WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND indexed_by <> coalesce(%(indexed_by)s::text, '')
+       AND NOT (starts_with(indexed_by, coalesce(%(indexed_by)s::text, '')) AND indexed_by ~ ' (half|tried)$')
        AND EXISTS (SELECT FROM head)
 ), due AS (
     INSERT INTO olvido.due (tenant_id, subject_key, next_due_at)
@@ -103,9 +105,11 @@ WITH closed AS (
         words = excluded.words, word_count = excluded.word_count, identifiers = excluded.identifiers,
         timed = excluded.timed, embedder = excluded.embedder, embedding = excluded.embedding
 ), marked AS (
-    -- A worker looks at this life again if what it holds is of another model, or of none.
+    -- A worker looks at this life again if what it holds is of another model, or of none. A life that is unfinished with
+    -- this model is looked at anyway, by who began it.
     UPDATE olvido.lives SET indexed_by = NULL, repair_after = '-infinity'
      WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND indexed_by <> coalesce(%(indexed_by)s::text, '')
+       AND NOT (starts_with(indexed_by, coalesce(%(indexed_by)s::text, '')) AND indexed_by ~ ' (half|tried)$')
        AND EXISTS (SELECT FROM head)
 ), due AS (
     INSERT INTO olvido.due (tenant_id, subject_key, next_due_at)

@@ -8,6 +8,14 @@ SELECT set_config('timezone', 'UTC', false), set_config('lock_timeout', %(lock_t
 -- Be the only one that rewrites files of this database, until the session ends. Seed 2: 0 and 1 are other locks.
 SELECT pg_try_advisory_lock(hashtextextended('olvido.rewrite', 2)) AS taken, pg_is_in_recovery() AS standby
 
+-- name: turn_taken
+-- Whether somebody has that turn, which everybody may see.
+WITH turn AS (SELECT hashtextextended('olvido.rewrite', 2) AS key)
+SELECT EXISTS (SELECT FROM pg_catalog.pg_locks l
+                 JOIN pg_catalog.pg_database d ON d.oid = l.database AND d.datname = current_database()
+                 JOIN turn t ON l.classid = ((t.key >> 32) & 4294967295)::oid AND l.objid = (t.key & 4294967295)::oid
+                WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND l.granted) AS taken
+
 -- name: holders
 -- Who may still see rows that are removed, and from which transaction on. next: whatever has ended is before it. running:
 -- whatever is before it has ended. Sessions of other databases hold what they write, not what they see; a vacuum holds

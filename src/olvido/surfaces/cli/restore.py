@@ -154,6 +154,8 @@ def _replayed(report: ReplayReport) -> RenderableType:
         lines.append(f"Carried out again: {_removals(report.applied)}, of {sum(report.removed.values())} rows.")
     if report.absent:
         lines.append(f"Noted only, as nothing of it was in this copy: {_removals(report.absent)}.")
-    if report.applied or report.absent:
-        lines.append("The requests to forget go on under their ids: `olvido erasure list`.")
+    if report.requests:
+        lines.append(
+            "The requests to forget go on under their ids: `olvido erasure list --tenant NAME`, for each company."
+        )
     return Group(*(cell(line) for line in [*lines, *_lines(report.after)]), Text(_verdict(report.after), style="bold"))
