@@ -17,6 +17,7 @@
     │   ├── SecretRefused       the text carries a credential
     │   ├── CompactionFailed    a summariser answered nothing that could stand for the messages
     │   ├── ConsentNeeded       what is to be imported was forgotten here, or may have been
+    │   ├── AuditNotAccepted    an audit that is as anchored, or changed in a way that no restore does
     │   ├── SubjectForgotten    the handle belongs to a life of the subject that was forgotten
     │   └── TenantClosed        the company was closed in order to be forgotten
     ├── NotFound                nothing by that id in this scope (a foreign id is a missing id)
@@ -154,6 +155,12 @@ class ConsentNeeded(Refused):
     """What is to be imported was forgotten here, or may have been; only a new consent brings it back."""
 
     code = "consent_needed"
+
+
+class AuditNotAccepted(Refused):
+    """The chain of an audit is as it was anchored, or changed where it lies, which no restore does."""
+
+    code = "audit_not_accepted"
 
 
 class SubjectForgotten(Refused):

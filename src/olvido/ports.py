@@ -119,6 +119,9 @@ class Ledger(Protocol):
 class Signer(Protocol):
     """Signs with the key of this installation, which never leaves it."""
 
+    async def prepare(self) -> None:
+        """Make the first key if there is none yet. Raises KeysUnavailable."""
+
     async def sign(self, payload: bytes, *, token_type: str) -> str:
         """`payload` and a signature over it, as a compact JWS of this type. Raises KeysUnavailable."""
 

@@ -56,7 +56,7 @@ def test_every_history_is_the_models(stage: Stage) -> None:
     run_state_machine_as_test(
         cast("type[Contract]", lambda: Contract(stage)),  # anything that makes a machine will do
         settings=settings(
-            max_examples=int(examples or 7),
+            max_examples=int(examples or 5),
             stateful_step_count=70,
             derandomize=examples is None,
             database=None,

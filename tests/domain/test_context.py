@@ -6,7 +6,7 @@ import json
 from uuid import UUID
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from olvido.domain.context import CLOSING, HEADINGS, OPENING, Entry, Section, fill, render
@@ -64,6 +64,29 @@ def test_constraints_come_first() -> None:
     assert filled.tokens == exact
 
 
+def test_the_note_takes_no_room_from_a_constraint() -> None:
+    """Budget by budget: the constraint, then its note, and below it what fits beside the note, never instead of it."""
+    constraint = Entry(section=Section.CONSTRAINTS, label="constraint", text="never call")
+    goal = Entry(section=Section.SESSION, label="goal", text="g")
+    entries = [goal, constraint, *history(["a note of some length " * 9])]
+    enough = len(render([constraint], 0))
+    assert fill(entries, enough - 1, len).included == ()
+    shown = [fill(entries, budget, len) for budget in range(enough, enough + 300)]
+    assert {filled.included for filled in shown} == {(constraint,), (constraint, goal)}
+    assert all(("left out" in filled.text) for filled in shown if goal in filled.included)
+    assert "left out for length: 2;" in fill(entries, len(render([constraint], 2)), len).text
+
+
+def test_a_constraint_too_long_for_the_budget_keeps_the_shorter_ones() -> None:
+    """An enormous constraint leaves the short one in, and nothing else: what is below is not told without it."""
+    long, short = (Entry(section=Section.CONSTRAINTS, label="constraint", text=text) for text in (HUGE, "never call"))
+    filled = fill([long, short, *history(["a"])], 500, len)
+    assert filled.included == (short,)
+    assert filled.omitted[0] == long
+    assert "left out for length: 2;" in filled.text
+    assert fill([long, *history(["a"])], 500, len).text == ""
+
+
 @pytest.mark.parametrize("budget", [-1, True, 1.5, "10", None])
 def test_budget_must_be_a_whole_number(budget: object) -> None:
     """Anything but a whole number from 0 up is refused."""
@@ -114,6 +137,35 @@ def test_stored_text_stays_data(entries: list[Entry], budget: int, count: object
     assert set(headings) <= {f"# {heading}" for heading in HEADINGS.values()} | {
         f"# left out for length: {len(filled.omitted)}; fetch them by record id"
     }
+
+
+STATED = st.lists(
+    st.builds(
+        lambda text: Entry(section=Section.CONSTRAINTS, label="constraint", text=text),
+        st.text(alphabet="a 漢", min_size=1, max_size=60),
+    ),
+    min_size=1,
+    max_size=4,
+)
+
+
+@given(ENTRIES, STATED, st.sampled_from([estimate_tokens, len, lambda text: len(text.split())]))
+@settings(deadline=None)
+def test_every_budget_has_constraints_first(entries: list[Entry], stated: list[Entry], count: object) -> None:
+    """At every budget: without one of the constraints there is nothing else, and a greater one has all of a smaller."""
+    assert callable(count)
+    given_all = [*entries, *stated]
+    constraints = {id(entry) for entry in given_all if entry.section is Section.CONSTRAINTS}
+    whole = count(render(given_all, len(given_all)))
+    before: set[int] = set()
+    for budget in range(0, whole + 1, max(1, whole // 60)):
+        filled = fill(given_all, budget, count)
+        assert filled.tokens <= budget
+        shown = set(map(id, filled.included))
+        assert constraints <= shown or shown <= constraints
+        assert before <= shown & constraints
+        before = shown & constraints
+    assert fill(given_all, whole, count).omitted == ()
 
 
 @given(ENTRIES)

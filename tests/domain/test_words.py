@@ -9,7 +9,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from olvido.domain.words import KEY_BITS, LEXER, MAX_FREQUENCY, MAX_WORDS, Terms, asked, terms, tokens
+from olvido.domain.words import (
+    KEY_BITS,
+    LEXER,
+    MAX_FREQUENCY,
+    MAX_KEYS,
+    MAX_WORDS,
+    Terms,
+    asked,
+    is_wordless,
+    terms,
+    tokens,
+)
 
 LANGUAGES = ("en", "es", "pt", "other")
 
@@ -154,6 +165,51 @@ def test_other_words_have_other_keys(language: str, one: str, other: str) -> Non
     assert terms(one, language).frequencies.keys().isdisjoint(terms(other, language).frequencies)
 
 
+@pytest.mark.parametrize(
+    "verb, noun, both",
+    [("live living lived", "life", "lives"), ("leave leaving left", "leaf", "leaves")],
+    ids=["lives", "leaves"],
+)
+@pytest.mark.parametrize("asked_in", LANGUAGES)
+def test_a_form_of_verb_and_noun_is_found_by_both(verb: str, noun: str, both: str, asked_in: str) -> None:
+    """Verb and noun find the form they share, and it finds both; a question for the verb does not find the noun."""
+    for word in (*verb.split(), noun, both):
+        assert finds(word, f"she {both} by the sea", language="en", asked_in=asked_in)
+        assert finds(both, f"to {word} by the sea", language="en", asked_in=asked_in)
+        assert all(len(keys) <= MAX_KEYS for keys in asked(word, asked_in))
+    for word in verb.split():
+        assert not finds(word, f"a {noun} by the sea", language="en", asked_in=asked_in)
+    assert len(asked(f"{noun} {both}", asked_in)) == 1
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("?!", True),
+        ("...", True),
+        (" \u2014 \u00bf? \u201c\u201d \u2026", True),
+        ("$ + =", True),
+        ("\u202e", True),
+        ("?! x", False),
+        ("7", False),
+        ("the", False),
+        ("\u6728", False),
+        ("?! 🎂", False),
+        ("❤", False),
+        ("▶", False),
+        ("\u2194\ufe0f", False),
+        ("#\ufe0f\u20e3", False),
+    ],
+    ids=[
+        "marks", "dots", "quotes", "signs", "invisible", "letter", "digit", "function word", "han", "emoji", "heart",
+        "picture", "arrow", "keycap",
+    ],
+)  # fmt: skip
+def test_a_question_of_marks_has_no_word(text: str, *, expected: bool) -> None:
+    """Marks ask for nothing; a letter, a digit or a picture does, one that is no token too."""
+    assert is_wordless(text) is expected
+
+
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("asked_in", LANGUAGES)
 def test_a_word_is_found_across_languages(language: str, asked_in: str) -> None:
@@ -221,7 +277,7 @@ def test_long_questions_keep_what_tells_most() -> None:
 )
 def test_keys_are_stable(language: str, text: str, keys: list[int]) -> None:
     """Keys are those that stored records have: whatever changes one, a stemmer too, asks for a new LEXER."""
-    assert LEXER == "words-1.771b"
+    assert LEXER == "words-2.771b"
     assert sorted(terms(text, language).frequencies) == keys
 
 

@@ -12,6 +12,7 @@ import olvido
 from olvido.adapters import embedded
 from olvido.adapters.anchors import FILE
 from olvido.domain.audit import Breach
+from olvido.errors import AuditNotAccepted, NotFound
 from tests.adapters.forgery import part
 from tests.conftest import cloned
 from tests.erasure.audited import TAMPERING, World, act, rewrite_chain, row_ids, tamper
@@ -139,6 +140,23 @@ async def test_a_chain_that_was_tampered_with_is_found(sealed: olvido.Memory, wo
     assert await breaches(sealed) == []
     tamper(world.clone, TAMPERING[name])
     assert await breaches(sealed) == FOUND[name]
+    # Only what a restore leaves as well can be accepted; anything else stays what it is.
+    if {breach for breach, _ in FOUND[name]} <= {OLDER, DIFFERS}:
+        assert (await sealed.accept_audit("acme")).accepted
+        assert await breaches(sealed) == []
+    else:
+        with pytest.raises(AuditNotAccepted, match="changed where it lies"):
+            await sealed.accept_audit("acme")
+        assert await breaches(sealed) == FOUND[name]
+
+
+async def test_a_company_of_which_there_is_nothing_is_not_found(sealed: olvido.Memory) -> None:
+    """A mistyped name is no audit that is whole; nor is there anything to accept of one that is."""
+    for call in (sealed.verify_audit("acmee"), sealed.accept_audit("acmee")):
+        with pytest.raises(NotFound, match="No audit of such a company"):
+            await call
+    with pytest.raises(AuditNotAccepted, match="nothing to accept"):
+        await sealed.accept_audit("acme")
 
 
 async def test_a_chain_that_was_written_anew_differs_from_its_anchors(sealed: olvido.Memory, world: World) -> None:

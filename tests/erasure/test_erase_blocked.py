@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from datetime import timedelta
-from uuid import uuid4
+from typing import Any
+from uuid import UUID, uuid4
 
 import psycopg
 import pytest
@@ -17,6 +18,7 @@ from olvido.domain.erasure_status import ErasureStatus
 from olvido.operations import erase_files
 from olvido.operations.erase import NO_ERASER, RARELY, TRIES
 from olvido.storage import rewriting
+from olvido.storage.holds import standing_in_the_way
 from olvido.storage.rewriting import EraserTurn, NotRewritten
 from olvido.testing import ManualClock
 from tests.cases.support import person, record_case
@@ -192,7 +194,57 @@ async def test_a_hold_stands_in_the_way_until_it_is_released(erasing: Memory, cl
     assert (erased.settled, erased.hindered, erased.in_the_way) == ({}, 0, {f"files: {files.blocker}": 1})
     assert files.attempts == 0
     await erasing.release_hold("altavela", placed.hold_id)
-    clock.advance(timedelta(days=1))
+    # Nothing waits for the day on which it would have been looked at again, or says that a hold is in the way.
+    then = await steps(erasing, report.erasure_id or uuid4())
+    assert [(then[name].blocker, then[name].due_at) for name in ("files", "log")] == [(None, clock.now())] * 2
     assert (await erasing.erase_pending()).settled == {Level.E2: 2, Level.E3: 2}
     relations = (await steps(erasing, report.erasure_id or uuid4()))["files"].evidence["relations"]
     assert "held_records" in {one["relation"] for one in relations}  # type: ignore[attr-defined]
+
+
+async def test_a_hold_stands_in_the_way_of_a_life_it_kept_something_of_before(
+    erasing: Memory, clone: Clone, clock: ManualClock
+) -> None:
+    """What was purged under a hold is still kept when the person is forgotten, so files are not verified before."""
+    ines = person(erasing)
+    await ines.remember("prefers aisle seats")
+    placed = await erasing.place_hold("altavela", subject="ines", basis="file 7", review_at=clock.now() + 9 * HOUR)
+    administer(clone, "UPDATE olvido.episodes SET expires_at = '2001-01-01Z'")
+    administer(clone, "UPDATE olvido.due SET next_due_at = '2001-01-01Z'")
+    assert (await erasing.purge_expired()).held == 1
+    report = await ines.forget_all()
+    assert (report.held, dict(report.kept)) == ((), {"subjects": 1})
+    assert (await erasing.erase_pending()).settled == {}
+    files = (await steps(erasing, report.erasure_id or uuid4()))["files"]
+    assert files.blocker == "a legal hold keeps part of it, to be reviewed by 2026-01-01T09:00:00Z"
+    await erasing.release_hold("altavela", placed.hold_id)
+    assert (await erasing.erase_pending()).settled == {Level.E2: 2, Level.E3: 2}
+
+
+async def test_a_release_makes_due_what_a_worker_is_looking_at(
+    erasing: Memory, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker that saw the hold stand, just before it ended, does not put the request off for a day."""
+    ines = person(erasing)
+    await ines.remember("prefers aisle seats")
+    placed = await erasing.place_hold("altavela", subject="ines", basis="file 7", review_at=clock.now() + 9 * HOUR)
+    await ines.forget_all()
+    looked: list[Any] = []
+
+    async def watched(*arguments: Any) -> Any:  # noqa: ANN401 - as it is called
+        found = await standing_in_the_way(*arguments)
+        if not looked:
+            looked.append(found)
+            await erasing.release_hold("altavela", placed.hold_id)
+        return found
+
+    monkeypatch.setattr("olvido.operations.erase_files.standing_in_the_way", watched)
+    await erasing.erase_pending()
+    assert looked != [[]]
+    assert {(await is_local(erasing, one.erasure_id)) for one in (await erasing.erasures("altavela")).items} == {True}
+
+
+async def is_local(memory: Memory, erasure_id: UUID) -> bool:
+    """Whether files and log of a request are verified."""
+    found = await steps(memory, erasure_id)
+    return all(found[name].status is StepStatus.VERIFIED for name in ("files", "log"))

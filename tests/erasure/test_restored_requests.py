@@ -158,3 +158,4 @@ def test_records_of_which_nothing_was_here_may_have_been_anything() -> None:
     )
     assert {"preference_versions", "episodes", "messages"} <= relations_of("record", {}) < relations_of("subject", {})
     assert relations_of("hold", {"held_records": 0}) == frozenset()
+    assert relations_of("hold", {"held_records": 1}) == relations_of("subject", {}) | {"held_records"}

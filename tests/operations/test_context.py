@@ -37,6 +37,20 @@ async def test_context_puts_constraints_first_and_keeps_the_budget(ana: olvido.S
         await ana.context("printer error", max_tokens=100, session_id="missing")
 
 
+async def test_no_budget_has_the_goal_without_the_constraint(ana: olvido.ScopedMemory) -> None:
+    """From the budget on that has room for it the constraint is in every block; nothing stands in one without it."""
+    await ana.session("s1").open(goal="g", constraints=["never call"])
+    begun = False
+    goals = []
+    for budget in range(40, 240, 5):
+        block = await ana.context("printer error", max_tokens=budget, session_id="s1")
+        sections = [entry.section for entry in block.entries]
+        begun = begun or Section.CONSTRAINTS in sections
+        assert begun == (Section.CONSTRAINTS in sections) == bool(sections)
+        goals.append(Section.SESSION in sections)
+    assert (goals[0], goals[-1]) == (False, True)
+
+
 async def report(
     who: olvido.ScopedMemory, event_id: str, status: str, days_ago: int, *, case_id: str = "at1", **more: object
 ) -> olvido.Episode:

@@ -64,6 +64,37 @@ async def test_preferences_are_offered_and_history_is_searched_for(ana: olvido.S
     assert [item.record.key for item in recalled.preferences] == ["language"]
 
 
+@pytest.mark.parametrize("query", ["?!", "...", "\u00bf \u2026 \u2014", "$ + ="])
+async def test_a_question_of_marks_finds_nothing(ana: olvido.ScopedMemory, query: str) -> None:
+    """Marks are like no record in meaning, not even one that has them too; what is current is offered all the same."""
+    await ana.remember("what ?! ... $ + = \u00bf \u2026 \u2014", event_id="marks")
+    recalled = await ana.recall(query, explain=True)
+    assert (recalled.items, recalled.omitted) == ((), len(NOTES) + 1)
+    assert (recalled.text_only, recalled.unindexed) == (False, 0)
+    assert [item.record.key for item in recalled.preferences] == ["language"]
+    (preference,) = recalled.preferences
+    assert preference.parts is not None
+    assert (preference.parts.sem, preference.parts.base) == (None, 0)
+
+
+async def test_a_picture_finds_the_record_that_has_it(ana: olvido.ScopedMemory) -> None:
+    """An emoji alone, or between marks, is a word: it finds what has it, and nothing else."""
+    await ana.remember("her birthday 🎂 is in May", event_id="cake")
+    await ana.remember("sent a 👍🏿 for the toner", event_id="thumb")
+    for query, event_id in (("🎂", "cake"), ("?! 🎂", "cake"), ("👍", "thumb")):
+        assert [item.record.event_id for item in (await ana.recall(query)).items] == [event_id]
+
+
+async def test_who_lives_somewhere_is_asked_where_they_live(ana: olvido.ScopedMemory) -> None:
+    """By words alone "where do I live" finds who lives there, and so does a question about a life."""
+    await ana.remember("lives in Porto since 2020", event_id="lives", language="en")
+    await ana.remember("tells of the life of a nurse", event_id="life", language="en")
+    for query, expected in (("where do I live?", {"lives"}), ("lives", {"lives", "life"}), ("life", {"lives", "life"})):
+        recalled = await ana.recall(query, explain=True)
+        found = {item.record.event_id for item in recalled.items if item.parts is not None and item.parts.lex}
+        assert found == expected
+
+
 OPERATORS = (
     "a & b | !c",
     "foo:* <-> bar",

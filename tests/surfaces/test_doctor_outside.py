@@ -104,10 +104,11 @@ def test_an_audit_older_than_its_anchor_is_found(cli: Run, clone: Clone, keys: P
     (finding,) = shortened.document["findings"]
     assert "acme" in finding["problem"]
     assert "olvido audit verify" in finding["remedy"]
+    assert "where the store is locked, after `olvido restore replay`" in finding["remedy"]
     cli("remember", "prefers window seats", "--tenant", "acme", "--subject", "carl")
     assert cli("audit", "seal").code == 0
     assert codes(cli("doctor", "--json").document) == {"audit_differs_from_anchor": "warning"}
-    assert cli("audit", "accept", "--tenant", "acme").code == 0
+    assert cli("audit", "accept", "--tenant", "acme", "--yes").code == 0
     assert codes(cli("doctor", "--json").document) == {}
     shutil.rmtree(keys)
     assert codes(cli("doctor", "--json").document) == {}

@@ -70,7 +70,12 @@ def test_an_export_is_imported_into_another_scope(cli: Run, filled: str, tmp_pat
     assert "--subject" in cli("import", str(file), "--from", "export", "--tenant", "other").err
     cli("forget", *OTHER, "--all", "--yes")
     refused = cli(*into, "--json")
-    assert (refused.code, refused.document["error"]["code"]) == (3, "consent_needed")
+    assert (refused.code, refused.document["error"]["code"]) == (5, "consent_needed")
+    told = cli(*into)
+    assert (told.code, told.out) == (5, "")
+    assert "import it with --new-consent." in told.err
+    assert "new_consent" not in told.err
+    assert "The exit code is 5 if a record, or a whole export, was refused" in cli("import", "--help").out
     assert cli(*into, "--new-consent", "--json").document["written"]["episodes"] == 1
 
 

@@ -173,6 +173,33 @@ def test_until_when_is_said_as_of_the_look(
         evidence={},
         settled_at=None,
     )
+    assert f" {words}" in told(step)
+
+
+@pytest.mark.parametrize("number, words", [(1, "1 relation written anew"), (2, "2 relations written anew")])
+def test_one_relation_is_one(number: int, words: str) -> None:
+    """What was measured counts in words that fit."""
+    relations = [{"relation": str(each), "locked_ms": 3} for each in range(number)]
+    step = Step(
+        tenant="acme",
+        erasure_id=UUID(int=1),
+        step="files",
+        level=Level.E2,
+        kind="database",
+        holder="olvido",
+        status=StepStatus.VERIFIED,
+        attempts=1,
+        due_at=BEFORE,
+        deadline=None,
+        blocker=None,
+        evidence={"relations": relations},
+        settled_at=BEFORE,
+    )
+    assert f" {words}, the longest lock 3 ms" in told(step)
+
+
+def told(step: Step) -> str:
+    """What is shown of a request with one step."""
     report = ErasureReport(
         tenant="acme",
         erasure_id=UUID(int=1),
@@ -192,4 +219,4 @@ def test_until_when_is_said_as_of_the_look(
     )
     shown = StringIO()
     console(shown).print(erasure_reports.erasure(report))
-    assert f" {words}" in " ".join(shown.getvalue().split())
+    return " ".join(shown.getvalue().split())

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from olvido.adapters.keys import VARIABLE, KeyDirectory
+from olvido.adapters.keys import SIGNING, VARIABLE, KeyDirectory
+from olvido.adapters.signatures import opened
 from tests.adapters.forgery import FORGERIES, with_payload
 from tests.conftest import Clone
 from tests.storage.support import administer
@@ -44,6 +45,13 @@ def receipt(cli: Run, erasure_id: str, tmp_path: Path) -> Path:
     file = tmp_path / "receipt.jws"
     file.write_text(issued.out)
     return file
+
+
+def test_the_first_receipt_is_not_older_than_its_key(receipt: Path, keys: Path) -> None:
+    """The key is there before the instant at which the receipt is issued is taken."""
+    issued = json.loads(opened(receipt.read_text().strip())[1])["issued_at"]
+    made = (keys / SIGNING).stat().st_mtime
+    assert made <= datetime.fromisoformat(issued).timestamp()
 
 
 def no_database(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,7 +212,7 @@ def test_the_audit_is_sealed_verified_and_found_broken(cli: Run, clone: Clone) -
     cli("remember", SECRET, "--tenant", "zeta", "--subject", "ana")
     open_yet = cli("audit", "verify")
     assert open_yet.code == 0
-    assert "1 rows since" in open_yet.out
+    assert "1 row since" in open_yet.out
     sealed = cli("audit", "seal", "--json").document
     assert (sealed["seals"], sealed["anchored"]) == (2, 2)
     assert "Sealed 0 rows" in cli("audit", "seal").out
@@ -222,9 +230,57 @@ def test_the_audit_is_sealed_verified_and_found_broken(cli: Run, clone: Clone) -
     assert "row_changed, seal 1" in said.out
     assert "The audit is not what was sealed." in said.out
     assert cli("audit", "verify", "--tenant", "zeta").code == 0
+    assert "No restore looks like this" in said.out
+    assert "olvido audit accept --tenant" not in said.out
+    refused = cli("audit", "accept", "--tenant", "acme", "--yes", "--json")
+    assert (refused.code, refused.document["error"]["code"]) == (3, "audit_not_accepted")
+    assert "row_changed" in refused.document["error"]["message"]
+    nothing = cli("audit", "accept", "--tenant", "zeta", "--yes", "--json")
+    assert (nothing.code, nothing.document["error"]["code"]) == (3, "audit_not_accepted")
+    assert "after a restore" not in cli("audit", "verify").out
 
 
-def test_a_shortened_audit_is_found_and_can_be_taken_as_it_is(cli: Run, clone: Clone) -> None:
+def test_a_line_of_somebody_else_among_the_anchors_is_no_restore(cli: Run, tmp_path: Path) -> None:
+    """What to look at is named, and accepting is not proposed."""
+    keys = str(tmp_path / "keys-of-mine")
+    cli("remember", SECRET, *SCOPE)
+    assert "Sealed 1 row under 1 seal;" in cli("audit", "seal", "--keys", keys).out
+    with (tmp_path / "keys-of-mine" / "audit-anchors.log").open("a") as file:
+        file.write("not a line of ours\n")
+    said = cli("audit", "verify", "--keys", keys)
+    assert said.code == 1
+    assert "who could write in the directory of the keys" in " ".join(said.out.split())
+    assert "audit accept" not in said.out
+    assert "  as sealed" in said.out
+    mistyped = cli("audit", "verify", "--tenant", "acmee", "--keys", keys)
+    assert mistyped.code == 1
+    assert "nothing here" in mistyped.out
+    assert "  as sealed" not in mistyped.out
+
+
+def test_a_mistyped_company_does_not_look_intact(cli: Run) -> None:
+    """Of a company of which there is nothing, verify and accept say that, with the exit code of what is missing."""
+    cli("remember", SECRET, *SCOPE)
+    cli("audit", "seal")
+    for command in (("verify",), ("accept", "--yes")):
+        told = cli("audit", *command, "--tenant", "nosuch")
+        assert told.code == 4
+        assert "No audit of such a company is here" in told.err
+        document = cli("audit", *command, "--tenant", "nosuch", "--json").document
+        assert document["error"]["code"] == "not_found"
+    assert cli("audit", "verify", "--tenant", "acme").code == 0
+
+
+class _Typed(io.StringIO):
+    """A standard input at which somebody types."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_shortened_audit_is_found_and_can_be_taken_as_it_is(
+    cli: Run, clone: Clone, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What a restore leaves is told from its anchor, until somebody says that it was on purpose."""
     cli("remember", SECRET, *SCOPE)
     cli("audit", "seal")
@@ -234,7 +290,20 @@ def test_a_shortened_audit_is_found_and_can_be_taken_as_it_is(cli: Run, clone: C
     older = cli("audit", "verify", "--tenant", "acme")
     assert older.code == 1
     assert "older_than_anchor, seal 1: the chain ends at seal 0" in older.out
-    accepted = cli("audit", "accept", "--tenant", "acme", "--json").document
+    assert "olvido audit accept --tenant acme\n" in older.out
+    unasked = cli("audit", "accept", "--tenant", "acme")
+    assert unasked.code == 2
+    assert "there is no terminal to ask. Add --yes." in " ".join(unasked.err.split())
+    with monkeypatch.context() as patched:
+        patched.setattr("sys.stdin", _Typed("n\n"))
+        no = cli("audit", "accept", "--tenant", "acme")
+    assert no.code == 1
+    assert "older_than_anchor, seal 1: the chain ends at seal 0" in no.err
+    assert "0 rows under 0 seals" in no.err
+    assert "Take this audit as it is? [y/N]" in no.err
+    assert "Nothing was accepted." in no.err
+    assert cli("audit", "verify").code == 1
+    accepted = cli("audit", "accept", "--tenant", "acme", "--yes", "--json").document
     assert (accepted["seal"], accepted["accepted"]) == (0, True)
     taken = cli("audit", "verify")
     assert taken.code == 0
@@ -249,3 +318,35 @@ def test_without_anchors_the_audit_says_what_it_cannot_tell(cli: Run, monkeypatc
         said = cli(*command)
         assert said.code == 0
         assert "No anchors are kept here" in said.out
+
+
+def test_what_a_hold_keeps_is_said_to_be_kept(
+    cli: Run, clone: Clone, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While a hold may stand, no report says that nothing is left or that nobody finds the person; then they do."""
+    assert cli("remember", SECRET, *SCOPE).code == 0
+    hold = cli("hold", "place", *SCOPE, "--basis", "file 7", "--review-at", "2030-06-30T00:00:00Z", "--json").document
+    erasure_id = cli("forget", *SCOPE, "--all", "--yes", "--json").document["erasure_id"]
+    shown, verified = reports(cli, erasure_id, tmp_path)
+    for told in (shown, verified):
+        assert "What a legal hold kept stays apart until the hold is released" in told
+    assert "holds none of these rows any more" not in shown
+    assert "cannot lead back" not in verified
+    assert "The rows were read back as absent." not in verified
+    assert "The legal hold leads back to the person, for those at the issuer who may see what it keeps" in verified
+    assert "That the rows of a record, which a legal hold kept apart, are deleted: they are stored while it" in verified
+    assert cli("hold", "release", hold["hold_id"], *SCOPE[:2], "--yes").code == 0
+    monkeypatch.setenv("OLVIDO_ERASER_URL", clone.eraser)
+    assert cli("erasure", "run").out.startswith("Worked on 4 steps; settled 2 of E2, 2 of E3.")
+    shown, verified = reports(cli, erasure_id, tmp_path)
+    assert "No byte of it is left in the files and the log of this database" in shown
+    assert "which the issuer cannot lead back to anybody any more" in verified
+    assert "stored while it stands" not in verified
+
+
+def reports(cli: Run, erasure_id: str, directory: Path) -> tuple[str, str]:
+    """What `erasure show` and `receipt verify` say of a request, on one line each."""
+    receipt = directory / "held.jws"
+    receipt.write_text(cli("receipt", "issue", erasure_id, "--tenant", "acme").out)
+    said = cli("erasure", "show", erasure_id, "--tenant", "acme").out, cli("receipt", "verify", str(receipt)).out
+    return " ".join(said[0].split()), " ".join(said[1].split())

@@ -74,6 +74,15 @@ def test_once_does_what_is_due_and_tells_it_in_numbers(cli: Run, clone: Clone) -
     assert [event["action"] for event in again if event["action"] == "duty_done"] == []
 
 
+def test_once_leaves_nothing_unsealed(cli: Run) -> None:
+    """Also of a company whose audit was sealed a moment ago, and is therefore not due."""
+    for seals, text in enumerate(("prefers aisle seats", "prefers window seats"), start=1):
+        cli("remember", text, *SCOPE)
+        cli("worker", "--once")
+        (chain,) = cli("audit", "verify", "--json").document["chains"]
+        assert (chain["seals"], chain["unsealed_rows"], chain["problems"]) == (seals, 0, [])
+
+
 def test_a_person_reads_lines(cli: Run) -> None:
     """One line an event, in words."""
     cli("remember", "prefers aisle seats", *SCOPE)

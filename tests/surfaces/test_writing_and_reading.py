@@ -143,6 +143,16 @@ def test_stored_text_is_not_read_as_markup(cli: Run) -> None:
     assert "[bold red]12A[/]" in cli("recall", "seat 12A row", *SCOPE).out
 
 
+def test_ids_can_be_copied(cli: Run) -> None:
+    """Lists have each id in one piece, on a line of its own: it is what `forget` takes."""
+    written = [
+        cli("remember", "prefers aisle seats", *SCOPE, "--json"),
+        cli("preference", "set", "language", "pt", *SCOPE, "--json"),
+    ]
+    lines = [line for kind in ("episode", "preference") for line in cli(kind, "list", *SCOPE).out.splitlines()]
+    assert {f"  record id {answer.document['record']['record_id']}" for answer in written} <= set(lines)
+
+
 @pytest.mark.parametrize("variable", ["FORCE_COLOR", "CLICOLOR_FORCE"])
 def test_a_pipe_gets_no_colour(cli: Run, monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
     """Output that is not a terminal has no colour codes and no blanks at the ends of lines."""

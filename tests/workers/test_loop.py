@@ -174,6 +174,24 @@ async def test_once_ends_when_nothing_is_left(caplog: pytest.LogCaptureFixture) 
     assert [event["rows"] for event in events if event["action"] == "duty_done"] == [1, 2, 3]
 
 
+async def test_once_seals_after_what_the_others_did() -> None:
+    """What they write into the audit is there when it is sealed, however long they take."""
+    order: list[str] = []
+
+    def slow(name: str, turns: int) -> Callable[[int], Awaitable[Did]]:
+        async def piece(number: int) -> Did:
+            await asyncio.sleep(0)
+            order.append(name)
+            return Did(more=number < turns)
+
+        return piece
+
+    duties = [Stub("seal", slow("seal", 1)), Stub("erase", slow("erase", 3)), Stub("purge", slow("purge", 1))]
+    await Worker(duties, interval=NEVER).run(once=True)
+    assert order[-1] == "seal"
+    assert sorted(order) == ["erase", "erase", "erase", "purge", "seal"]
+
+
 async def test_what_waiting_does_not_mend_ends_the_worker(caplog: pytest.LogCaptureFixture) -> None:
     """A login that may not do this is told to whoever started the worker; the other duties end their piece first."""
     go, ended = asyncio.Event(), []

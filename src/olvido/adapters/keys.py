@@ -57,6 +57,10 @@ class KeyDirectory:
         """The file of the public keys."""
         return self.files.path / PUBLISHED
 
+    async def prepare(self) -> None:
+        """Make the first key if there is none yet, so that nothing is dated before the key that signs it."""
+        await asyncio.to_thread(self.published)
+
     async def sign(self, payload: bytes, *, token_type: str) -> str:
         """`payload` signed with the key in use, as a compact JWS."""
         return await asyncio.to_thread(self.sign_now, payload, token_type=token_type)

@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from olvido.domain.canonical import canonical, read_json
+from olvido.errors import AuditNotAccepted
 
 FORMAT = "olvido-audit-seal/1"
 GENESIS = "0" * 64
@@ -80,6 +81,10 @@ class Breach(StrEnum):
     DIFFERS_FROM_ANCHOR = "differs_from_anchor"
 
 
+RESTORED = frozenset({Breach.OLDER_THAN_ANCHOR, Breach.DIFFERS_FROM_ANCHOR})
+"""What an older copy of the database that was put back looks like. It never looks like any other breach."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AuditProblem:
     """One thing that is wrong. seal: where. detail: numbers, for a person."""
@@ -109,6 +114,16 @@ class AuditChain:
     anchored_seal: int | None
     accepted_at: datetime | None
     problems: tuple[AuditProblem, ...]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing of this company is here: no row, no seal, and nothing that says that there was one."""
+        return not (self.rows or self.seals or self.unsealed_rows or self.anchors or self.problems)
+
+    @property
+    def is_as_restored(self) -> bool:
+        """Whether all that is wrong is what an older copy that was put back looks like."""
+        return bool(self.problems) and all(problem.breach in RESTORED for problem in self.problems)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -145,6 +160,18 @@ class SealReport:
     longest_unsealed: timedelta | None
     limit_reached: bool
     sealed_at: datetime
+
+
+def check_acceptable(chain: AuditChain) -> None:
+    """Raise AuditNotAccepted unless a restore explains all that is wrong with a chain."""
+    if not chain.problems:
+        raise AuditNotAccepted("The audit of this company is what was anchored: there is nothing to accept.")
+    if not chain.is_as_restored:
+        found = ", ".join(dict.fromkeys(str(one.breach) for one in chain.problems if one.breach not in RESTORED))
+        raise AuditNotAccepted(
+            f"This audit was changed where it lies ({found}). No restore does that, and accepting it mends nothing. "
+            "Nothing was accepted. Compare it with a backup from before, and find out who could write in the database."
+        )
 
 
 def row_digest(row: str) -> bytes:
@@ -197,7 +224,7 @@ class ChainCheck:
             self._note(Breach.SEAL_CHANGED, seal.seal, "it does not follow from the seal before it")
         if len(rows) != seal.rows:
             breach = Breach.ROWS_MISSING if len(rows) < seal.rows else Breach.ROWS_ADDED
-            self._note(breach, seal.seal, f"{seal.rows} rows were sealed, {len(rows)} are there")
+            self._note(breach, seal.seal, f"rows that were sealed: {seal.rows}; that are there: {len(rows)}")
         elif seal.digest != seal_digest(self.tenant, seal.seal, seal.previous, seal.sealed_at, rows):
             self._note(Breach.ROW_CHANGED, seal.seal, "its rows, or what it says of itself, are not what was sealed")
         self.rows += len(rows)
@@ -209,7 +236,7 @@ class ChainCheck:
     def strays(self, seals: Mapping[int, int]) -> None:
         """Rows that name a seal which is not there, by its number."""
         for seal, rows in sorted(seals.items()):
-            self._note(Breach.UNKNOWN_SEAL, seal, f"{rows} rows name this seal, which is not there")
+            self._note(Breach.UNKNOWN_SEAL, seal, f"this seal is not there; rows that name it: {rows}")
 
     def compare(self, anchors: Iterable[Anchor]) -> None:
         """What was written down elsewhere, against what was followed. anchors: those that count."""

@@ -118,6 +118,8 @@ def fill(
 ) -> Filled:
     """Take entries, each as a whole if it fits, section after section. `text` never counts more than allowed.
 
+    Constraints come before all else, the note of what is left out too: none makes room for it, and nothing below them
+    is taken while one of them is left out. A greater budget never takes fewer of them.
     by_importance: the same entries in the order in which the ones of a section are given room; None is as shown.
     An entry that is derived from records which are all in the block says nothing new, and takes no room.
     Raises InvalidInput for a budget or a count that is not a whole number from 0 up.
@@ -126,16 +128,24 @@ def fill(
     shown = _by_section(entries)
     wanted = shown if by_importance is None else _by_section(by_importance)
     lines = {id(entry): _line(entry) for entry in shown}
-    chosen = _choose(shown, wanted, lines, lambda text: _fits(text, max_tokens, count), note="")
-    missing = _missing(wanted, chosen)
-    text = _block(chosen, lines, 0)
+
+    def fits(text: str) -> bool:
+        return _fits(text, max_tokens, count)
+
+    stated = [entry for entry in shown if entry.section is Section.CONSTRAINTS]
+    first = _constraints(stated, lines, fits, count)
+    is_open = len(first) == len(stated)
+    chosen = _choose(first, shown, wanted, lines, fits, note="") if is_open else first
+    text, missing = _block(chosen, lines, 0), _missing(wanted, chosen)
     if missing:
-        # There is something to say about what is missing, so room is kept for saying it.
-        noted = _choose(shown, wanted, lines, lambda text: _fits(text, max_tokens, count), note=_note(len(wanted)))
+        # There is something to say about what is missing, so what is below a constraint leaves room for saying it.
+        noted = _choose(first, shown, wanted, lines, fits, note=_note(len(wanted))) if is_open else first
         missing_then = _missing(wanted, noted)
         with_note = _block(noted, lines, len(missing_then))
-        if noted and _fits(with_note, max_tokens, count):
+        if noted and fits(with_note):
             chosen, text, missing = noted, with_note, missing_then
+        elif first:
+            chosen, text, missing = first, _block(first, lines, 0), _missing(wanted, first)
     return Filled(text=text, tokens=count(text) if text else 0, included=tuple(chosen), omitted=tuple(missing))
 
 
@@ -156,7 +166,22 @@ def _by_section(entries: Iterable[Entry]) -> list[Entry]:
     return sorted(entries, key=lambda entry: order.index(entry.section))
 
 
+def _constraints(
+    stated: Sequence[Entry], lines: Mapping[int, str], fits: Callable[[str], bool], count: Callable[[str], int]
+) -> list[Entry]:
+    """As many of `stated` as fit, the shortest first: so a greater budget takes those of a smaller one, and more."""
+    taken: list[Entry] = []
+    for entry in sorted(stated, key=lambda each: _count(lines[id(each)], count)):
+        kept = {id(entry), *map(id, taken)}
+        tried = [each for each in stated if id(each) in kept]
+        if not fits(_block(tried, lines, 0)):
+            break
+        taken = tried
+    return taken
+
+
 def _choose(
+    first: Sequence[Entry],
     shown: Sequence[Entry],
     wanted: Sequence[Entry],
     lines: Mapping[int, str],
@@ -164,10 +189,12 @@ def _choose(
     *,
     note: str,
 ) -> list[Entry]:
-    """Which of `shown` fit before `note`, tried in the order of `wanted`."""
-    chosen: list[Entry] = []
-    before, ending = OPENING, f"{note}{CLOSING}"
+    """Which of `shown` fit after the constraints `first` and before `note`, tried in the order of `wanted`."""
+    chosen = list(first)
+    before, ending = f"{OPENING}{_parts(first, lines)}", f"{note}{CLOSING}"
     for section in Section:
+        if section is Section.CONSTRAINTS:
+            continue
         members = [id(entry) for entry in shown if entry.section is section]
         taken: set[int] = set()
         part = ""
@@ -197,16 +224,25 @@ def _missing(wanted: Iterable[Entry], chosen: Sequence[Entry]) -> list[Entry]:
 
 
 def _fits(text: str, max_tokens: int, count: Callable[[str], int]) -> bool:
-    return require_count(count(text), "count_tokens(text)") <= max_tokens
+    return _count(text, count) <= max_tokens
+
+
+def _count(text: str, count: Callable[[str], int]) -> int:
+    return require_count(count(text), "count_tokens(text)")
 
 
 def _block(entries: Sequence[Entry], lines: Mapping[int, str], left_out: int) -> str:
     if not entries:
         return ""
-    parts = [OPENING]
+    return "".join([OPENING, _parts(entries, lines), _note(left_out) if left_out else "", CLOSING])
+
+
+def _parts(entries: Sequence[Entry], lines: Mapping[int, str]) -> str:
+    """Each section under its heading."""
+    parts: list[str] = []
     for section, members in groupby(entries, key=lambda entry: entry.section):
         parts += [_heading(section), *(lines[id(entry)] for entry in members)]
-    return "".join([*parts, _note(left_out) if left_out else "", CLOSING])
+    return "".join(parts)
 
 
 def _heading(section: Section) -> str:

@@ -20,9 +20,13 @@ _FORMS = """
     swear swore sworn, sweep swept, swim swam swum, take took taken, teach taught, tear tore torn, tell told,
     think thought, throw threw thrown, understand understood, undertake undertook undertaken, wake woke woken,
     wear wore worn, weave wove woven, weep wept, win won, withdraw withdrew withdrawn, write wrote written,
-    child children, foot feet, half halves, knife knives, leaf leaves, life lives, man men, mouse mice, person people,
+    child children, foot feet, half halves, knife knives, man men, mouse mice, person people,
     shelf shelves, thief thieves, tooth teeth, wife wives, wolf wolves, woman women
 """
 
 BASE_FORMS: Mapping[str, str] = {form: forms[0] for forms in map(str.split, _FORMS.split(",")) for form in forms[1:]}
 """Irregular form to base form. A form that is more often another word ("rose") is absent."""
+
+NOUN_FORMS: Mapping[str, str] = {"leaf": "leaves", "leaves": "leaf", "life": "lives", "lives": "life"}
+"""Nouns whose plural is a form of a verb as well ("she lives here"): records keep it as that of the verb, and a
+question for either form of the noun looks for the other one too."""

@@ -55,6 +55,8 @@ ROWS, FILES, LOG = "rows", "files", "log"
 COPY = "copy:"
 WHOLE_LIVES, RECORDS = frozenset({"subject", "tenant"}), frozenset({"record", "selection"})
 """Targets of requests that are about everything of a life, and about records of any kind."""
+HOLD = "hold"
+"""The target of a request that released a legal hold: what this had kept."""
 AGAIN, ABSENT = "applied_again_at", "absent"
 """In the evidence of the step `rows`: when the request was applied again to an older copy of the database, which was
 put back, and that nothing of it was in that copy."""

@@ -11,6 +11,8 @@ from olvido.domain.instants import require_utc
 from olvido.domain.policy_values import TextValue
 from olvido.errors import InvalidTime
 
+HOLD_KEEPS = "a legal hold keeps part of it"
+"""How what is in the way of a request begins, while a hold has something of it."""
 _BASIS = TextValue(type="text", max_length=500)
 
 

@@ -10,7 +10,7 @@ from olvido.domain.characters import fold
 from olvido.domain.day_spans import Steps
 from olvido.domain.identifier_shapes import fragments, identifiers
 from olvido.domain.named_dates import dates, tells_time
-from olvido.domain.words import asked
+from olvido.domain.words import asked, is_wordless
 
 __all__ = ["Analysis", "Steps", "analyse", "dates", "identifiers", "speaker", "tells_time"]
 
@@ -25,9 +25,11 @@ class Analysis:
 
     words: `words.asked`. fragments: parts of identifiers, to be looked for inside `identifiers` of a record.
     names: what may be somebody's name, to be compared with `speaker` of a record. when: it asks for a time.
+    is_wordless: `words.is_wordless`.
     """
 
     words: tuple[frozenset[int], ...]
+    is_wordless: bool
     fragments: tuple[str, ...]
     names: tuple[str, ...]
     when: bool
@@ -67,6 +69,7 @@ def analyse(text: str, language: str) -> Analysis:
     """Read a question in `language` ("en", "es", "pt", "other"). Any text gives a result, in linear time."""
     return Analysis(
         words=asked(text, language),
+        is_wordless=is_wordless(text),
         fragments=fragments(text),
         names=tuple(dict.fromkeys(_names(text))),
         when=_ASKS_WHEN.match(fold(text)) is not None,

@@ -18,7 +18,7 @@ scale; N, df and |d| are those of the eligible records of this one person, so no
 records that say the same count once in them, and in m. A question word that no record has counts in the divisor.
 sem is the cosine of centred vectors, with the typical length of d - m for that of each: as good, as measured, and one
 inner product a record. What has no vector of this embedder takes its lex for sem, and what has no words of this lexer
-its sem for lex. `docs/recall.md` shows what each part is worth.
+its sem for lex; a question of nothing but marks ("?!") has neither. `docs/recall.md` shows what each part is worth.
 
 Two floors stand on that scale. If no base of an episode reaches `omit_below`, nothing is relevant and nothing is
 shown, whenever it happened; otherwise an episode is shown if its base and what its case and its date add reach it,
@@ -111,12 +111,16 @@ class Candidates:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Asked:
-    """What ranking takes of the question. words: how many it has. now: when it is asked (UTC)."""
+    """What ranking takes of the question. words: how many it has. now: when it is asked (UTC).
+
+    is_wordless: it has nothing but marks ("?!"), so that no record is like it in meaning.
+    """
 
     words: int
     when: bool
     dates: Steps | None
     now: datetime
+    is_wordless: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -218,7 +222,7 @@ def rank(candidates: Candidates, asked: Asked, policy: Policy) -> Ranked:
     turns = _Turns.of(candidates)
     hits, length = turns.with_previous(_capped(candidates.hits), candidates.length)
     lex = _bm25(hits, length, asked.words, _shares(candidates))
-    sem = np.minimum(np.maximum(candidates.sem, 0), 1)
+    sem = np.full(flags.shape, np.nan) if asked.is_wordless else np.minimum(np.maximum(candidates.sem, 0), 1)
     told = _told_by_flags(policy)
     identifier = told["identifier"][flags]
     matching = ranking.text * _either(lex, sem) + ranking.meaning * _either(sem, lex) + identifier

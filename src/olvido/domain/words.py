@@ -14,12 +14,14 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
+from unicodedata import category
 from zlib import crc32
 
 from Stemmer import Stemmer
 
 from olvido.domain.characters import EMOJI, REGIONAL, UNSPACED, WORD, fold
 from olvido.domain.endings import restored
+from olvido.domain.english_forms import NOUN_FORMS
 from olvido.domain.stop_words import ANY_STOP_WORD, STOP_WORDS
 
 KEY_BITS = 28
@@ -43,6 +45,9 @@ _UNSPACED_RUN = re.compile(UNSPACED)
 _ADDRESS = re.compile(r"[\d@]")
 _INITIALS = re.compile(r"[^\W\d_](?:\.[^\W\d_])+")
 _CLITIC = frozenset({"s", "d", "m", "re", "ve", "ll"})
+_PICTURES = frozenset({"So", "Mn", "Me"})
+"""Symbols, and what makes a picture of a character: of those that are no tokens, the embedder may know some."""
+
 _LONGEST_STEMMED = 40
 """Longer runs of letters are no words; stemming them would only cost time."""
 
@@ -106,6 +111,11 @@ class _Made(dict[str, int]):
         return key
 
 
+def is_wordless(text: str) -> bool:
+    """Whether `text` has no token and no picture: it asks for nothing that a record could say ("?!", "...")."""
+    return not tokens(text) and not any(category(character) in _PICTURES for character in text)
+
+
 def terms(text: str, language: str, keys: Keys | None = None) -> Terms:
     """The terms a record in `language` ("en", "es", "pt", "other") is found by. keys: shared with other texts."""
     stop_words = STOP_WORDS[language]
@@ -129,7 +139,10 @@ def asked(text: str, language: str) -> tuple[frozenset[int], ...]:
     weights: list[tuple[bool, int]] = []
     place: dict[int, int] = {}
     keys = Keys()
-    columns = [keys.of(words, each) for each in STOP_WORDS]
+    columns = [
+        *(keys.of(words, each) for each in STOP_WORDS),
+        keys.of([NOUN_FORMS.get(one, one) for one in words], "en"),
+    ]
     for word, *known_by in zip(words, *columns, strict=True):
         weight = (_ADDRESS.search(word) is not None, len(word))
         met = sorted({place[key] for key in known_by if key in place})
@@ -181,5 +194,5 @@ def _fingerprint() -> int:
     return crc32(repr([keys.of(probes, language) for language in _STEMMERS]).encode()) & 0xFFFF
 
 
-LEXER = f"words-1.{_fingerprint():04x}"
+LEXER = f"words-2.{_fingerprint():04x}"
 """Names what `terms` does. Records are lexed again when it changes."""

@@ -78,5 +78,6 @@ async def _audit(environment: Environment, tenant: str) -> AsyncIterator[Transac
     except UnsafeDatabase:
         raise UnsafeDatabase(
             "An import asks the audit log what was forgotten, which a request may not read. Open with the worker_url "
-            "of a login that is a member of olvido_worker, or say new_consent if the person consented again."
+            "of a login that is a member of olvido_worker, or say new_consent (--new-consent) if the person consented "
+            "again."
         ) from None

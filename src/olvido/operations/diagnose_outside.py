@@ -88,7 +88,8 @@ def _findings(older: list[str], differing: list[str]) -> list[Finding]:
             code=code,
             severity=Severity.WARNING,
             problem=f"The audit of {_named(names)} {_MEANING[code]}",
-            remedy="Run `olvido audit verify` to see from where on. If an older copy was put back on purpose, run "
+            remedy="Run `olvido audit verify` to see from where on; where the store is locked, after "
+            "`olvido restore replay`. If an older copy was put back on purpose, run "
             "`olvido audit accept --tenant` with each name; if not, find out who could write in the database.",
         )
         for code, names in ((OLDER, older), (DIFFERS, differing))

@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from random import Random
 from uuid import UUID
 
-from olvido.domain.erasure import COPY, FILES, LOG, WHOLE_LIVES, Level, Outcome, Step, StepStatus
+from olvido.domain.erasure import COPY, FILES, HOLD, LOG, WHOLE_LIVES, Level, Outcome, Step, StepStatus
 from olvido.domain.erasure_report import EraseReport
 from olvido.errors import InvalidInput, LedgerUnavailable, UnsafeDatabase
 from olvido.operations.apply_again import settle
@@ -300,7 +300,7 @@ async def _remaining(transaction: Transaction, request: rows.Row) -> dict[str, i
     ids: list[UUID] = request["record_ids"]
     if request["target"] in WHOLE_LIVES:
         found = await transaction.all(_DATA_MAP["counts"])
-    elif request["target"] == "hold":
+    elif request["target"] == HOLD:
         kept = [await transaction.one(_HOLDS["count_kept"], hold_id=hold_id) for hold_id in ids]
         return {"held_records": sum(row["rows"] for row in kept if row is not None)}
     elif request["version"] is not None:

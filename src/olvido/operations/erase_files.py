@@ -13,7 +13,8 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from olvido.domain.erasure import RECORDS, WHOLE_LIVES, Outcome, Step, StepStatus
+from olvido.domain.erasure import HOLD, RECORDS, WHOLE_LIVES, Outcome, Step, StepStatus
+from olvido.domain.holds import HOLD_KEEPS
 from olvido.domain.plain import instant, plain
 from olvido.operations.environment import Environment
 from olvido.storage import rows
@@ -95,6 +96,10 @@ def relations_of(target: str, removed: Mapping[str, int]) -> frozenset[str]:
     if target in WHOLE_LIVES:
         # Also those of which nothing was left to remove: it may have been purged, and stand in the files still.
         touched: set[str] = set(FORGOTTEN)
+    elif target == HOLD:
+        # What a hold had kept was deleted where it came from before, by a purge or by a request that waits for its own
+        # files: the text stands there for as long as it does in what was kept.
+        touched = {HELD, *FORGOTTEN} if any(removed.values()) else set()
     else:
         names = [name for name, count in removed.items() if count]
         if not names and target in RECORDS:
@@ -257,14 +262,16 @@ async def _need(transaction: Transaction, step: Step, request: rows.Row) -> _Nee
     since = {str(name): str(value) for name, value in known.items()} if isinstance(known, Mapping) else {}
     need = _Need(step=step, gone_before=needed, not_before=request["not_before"], since=since)
     if request["held"]:
-        holds = await standing_in_the_way(transaction, request["subject_key"], request["record_ids"])
+        # The id of a release is that of its hold: what another one keeps as well may be anything of that life.
+        ids = [] if request["target"] == HOLD else request["record_ids"]
+        holds = await standing_in_the_way(transaction, request["subject_key"], ids)
         if holds:
             review_at = rows.utc(holds[0]["review_at"])
             need.outcome = Outcome(
                 status=StepStatus.OPEN,
                 evidence=_since(need),
                 settled=False,
-                blocker=f"a legal hold keeps part of it, to be reviewed by {instant(review_at)}",
+                blocker=f"{HOLD_KEEPS}, to be reviewed by {instant(review_at)}",
                 again_at=transaction.now + REVIEWED,
             )
             return need

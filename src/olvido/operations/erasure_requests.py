@@ -120,7 +120,8 @@ async def remove(
             plan_hash=plan_hash(request.target, asked.named, planned),
             planned=rows.json_value(dict(planned)),
             removed=rows.json_value(dict(counts)),
-            held=len(transaction.held),
+            # Of a life that a hold keeps nothing else of, it keeps whose it was.
+            held=len({kept.record_id for kept in transaction.held}) or int(bool(transaction.kept)),
             external=external if any(copy.connector for copy in copies) else None,
             policy_version=environment.policy.version,
             noted=rows.json_value(again_in(transaction) if environment.restored and known is not None else {}),

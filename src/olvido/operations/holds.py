@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from olvido.domain.holds import HeldContent, Hold, HoldReleased, KeptRow, require_basis, require_review
+from olvido.domain.erasure import HOLD
+from olvido.domain.holds import HOLD_KEEPS, HeldContent, Hold, HoldReleased, KeptRow, require_basis, require_review
 from olvido.domain.identifiers import record_uuid, required_identifier
+from olvido.domain.report import HeldRecord
 from olvido.errors import InvalidInput, NotFound, Unavailable
 from olvido.operations.admission import refuse_secret
 from olvido.operations.environment import Environment
@@ -27,6 +29,7 @@ from olvido.storage.record_ids import new_record_id
 log = logging.getLogger("olvido.holds")
 
 _SQL = statements("holds")
+_ERASURES = statements("erasures")
 _REMOVAL = statements("removal")
 _DATA_MAP = statements("data_map")
 KEPT = "held_records"
@@ -128,7 +131,8 @@ async def release_hold(environment: Environment, tenant: str, hold_id: UUID | st
     """End a hold and delete what it kept. What it named and is still stored stays, and can be forgotten from now on.
 
     This is a request of its own: its entry in the ledger names the hold, so that a database which is put back does not
-    keep by it either, and a worker follows it up in files, log and backups.
+    keep by it either, and a worker follows it up in files, log and backups. So it does at once with what was forgotten
+    under the hold. What another hold keeps as well is not gone by this, and the request is open until that one ends.
     Raises NotFound, InvalidScope, LedgerUnavailable (the hold stands then), UnsafeDatabase.
     """
     found = await _standing(environment, tenant, hold_id)
@@ -142,11 +146,15 @@ async def release_hold(environment: Environment, tenant: str, hold_id: UUID | st
         kept = int(standing["kept"])
 
         async def act() -> Mapping[str, int]:
+            also = await transaction.all(_SQL["kept_elsewhere"], hold_id=wanted)
+            # Whose the records were is no record, and counts only where it is all that another hold keeps.
+            transaction.held.extend(map(_held, [row for row in also if row["record_id"] != found.life] or also))
             dropped = {KEPT: await drop_holds(transaction, [wanted])}
+            await transaction.run(_ERASURES["unblock"], reason=HOLD_KEEPS)
             await transaction.audit("hold_released", "hold", policy_version=version, record_id=wanted, counts=dropped)
             return dropped
 
-        asked = Asked(target="hold", named=str(wanted), record_ids=(wanted,), audited=False, inside=True)
+        asked = Asked(target=HOLD, named=str(wanted), record_ids=(wanted,), audited=False, inside=True)
         removed = await remove(environment, transaction, asked, {KEPT: kept}, act)
         released_at = rows.utc(transaction.now)
     await noted(environment, removed)
@@ -204,6 +212,15 @@ def _hold(row: rows.Row) -> Hold:
         review_at=rows.utc(row["review_at"]),
         placed_at=rows.utc(row["placed_at"]),
         kept=int(row["kept"]),
+    )
+
+
+def _held(row: rows.Row) -> HeldRecord:
+    return HeldRecord(
+        record_id=row["record_id"],
+        hold_id=row["hold_id"],
+        basis=row["basis"],
+        review_at=rows.utc(row["review_at"]),
     )
 
 

@@ -34,6 +34,8 @@ async def receipt(environment: Environment, tenant: str, erasure_id: UUID | str)
     signer = environment.signer
     if signer is None:
         raise KeysUnavailable(NO_KEYS)
+    # Before the instant of the receipt, which is not to look older than its key.
+    await signer.prepare()
     async with environment.database.administer(tenant) as transaction:
         request = await transaction.one(_SQL["request"], erasure_id=wanted)
         if request is None:

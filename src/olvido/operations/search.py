@@ -88,6 +88,7 @@ async def scored(environment: Environment, transaction: Transaction, question: Q
         when=question.read.when,
         dates=dates(question.text, rows.utc(transaction.now)),
         now=transaction.now,
+        is_wordless=question.read.is_wordless,
     )
     return candidates, rank(candidates, asked, policy)
 

@@ -14,11 +14,12 @@ from olvido.domain.audit import (
     AuditReport,
     ChainCheck,
     SealRow,
+    check_acceptable,
     counting,
     row_digests,
 )
 from olvido.domain.identifiers import required_identifier
-from olvido.errors import KeysUnavailable
+from olvido.errors import KeysUnavailable, NotFound
 from olvido.operations.environment import Environment
 from olvido.operations.seal_audit import companies
 from olvido.storage.queries import statements
@@ -27,6 +28,11 @@ SEALS_AT_ONCE = 10
 NOWHERE = (
     "It is not known where the anchors of this audit are kept. Name the directory of the keys with OLVIDO_KEYS or "
     "olvido.open(keys=...), and run this again."
+)
+
+NO_SUCH_COMPANY = (
+    "No audit of such a company is here: no row, no seal and no anchor. Is its name written as it is stored? "
+    "`olvido audit verify` without --tenant lists them all."
 )
 
 _SQL = statements("audit_seals")
@@ -40,7 +46,7 @@ async def verify_audit(
     What is found is in the report: edited, exchanged, added and missing rows; seals that are missing or do not follow;
     and, where anchors are kept, a chain that was shortened, written anew, or is that of an older copy of the database.
     progress: called with the rows looked at so far. Raises InvalidScope, UnsafeDatabase if the login is not a worker,
-    and KeysUnavailable if the anchors cannot be read.
+    NotFound for a company of which there is nothing, and KeysUnavailable if the anchors cannot be read.
     """
     if tenant is not None:
         required_identifier(tenant, "tenant")
@@ -57,6 +63,9 @@ async def verify_audit(
     for name in names:
         chains.append(await _chain(environment, name, written, progress, rows))
         rows += chains[-1].rows
+    # A line that nobody with these keys wrote may have been an anchor of this company.
+    if tenant is not None and chains[0].is_empty and not (written is not None and written.unreadable):
+        raise NotFound(NO_SUCH_COMPANY)
     async with environment.database.administer() as transaction:
         now = transaction.now
     return AuditReport(
@@ -69,11 +78,14 @@ async def accept_audit(environment: Environment, tenant: str) -> Anchor:
 
     For a database that was restored on purpose: what was sealed after its copy was made is gone with it. The anchors of
     before do not count from here on; the report keeps saying when this was done. It hides nothing within the chain.
-    Raises InvalidScope, UnsafeDatabase if the login is not a worker, and KeysUnavailable.
+    Reads all that is sealed. Raises AuditNotAccepted if anything is wrong that a restore does not explain, or nothing
+    is; InvalidScope, NotFound, UnsafeDatabase if the login is not a worker, and KeysUnavailable.
     """
     required_identifier(tenant, "tenant")
     if environment.anchors is None:
         raise KeysUnavailable(NOWHERE)
+    (chain,) = (await verify_audit(environment, tenant=tenant)).chains
+    check_acceptable(chain)
     async with environment.database.administer(tenant) as transaction:
         # Held, so that no seal comes between what is accepted and that this is written down.
         await transaction.one(_SQL["lock"])

@@ -31,6 +31,10 @@ MEANING = {
     ErasureStatus.INCOMPLETE: "Something is not done, and somebody should look at what is in the way.",
     ErasureStatus.FAILED: "The read-back found rows that should be gone. Forget it again, then run `olvido doctor`.",
 }
+HELD = (
+    "No read finds any of it. What a legal hold kept stays apart until the hold is released, and files and log are not "
+    "verified before that."
+)
 TARGETS = {
     "record": "one record",
     "selection": "some records",
@@ -92,7 +96,7 @@ def erasure(report: ErasureReport) -> RenderableType:
             said += [_under(cell(reason, "yellow")) for reason in step.blocker.split("; ")]
     if report.identifier_kept:
         said.append(cell(KEPT))
-    said += [Text(f"Status: {report.status}.", style="bold"), Text(MEANING[report.status])]
+    said += [Text(f"Status: {report.status}.", style="bold"), Text(_meaning(report))]
     return Group(*said)
 
 
@@ -115,6 +119,11 @@ def _held(records: int) -> str:
     whose = "a record" if records == 1 else f"{records} records"
     kept = f"those of {whose} were not deleted but kept apart by a legal hold, out of every read"
     return f" Of these, {kept}; `olvido hold list` says which holds stand."
+
+
+def _meaning(report: ErasureReport) -> str:
+    is_kept = bool(report.held) and report.status is ErasureStatus.ROWS_ABSENT
+    return HELD if is_kept else MEANING[report.status]
 
 
 def erased(report: EraseReport) -> RenderableType:
@@ -185,7 +194,8 @@ def _measured(step: Step) -> str:
         return f"{counted} rows read back"
     if step.step == FILES and isinstance(relations, list) and step.status is StepStatus.VERIFIED:
         longest = max((one["locked_ms"] for one in relations), default=0)
-        return f"{len(relations)} relations written anew, the longest lock {longest} ms"
+        written = "1 relation" if len(relations) == 1 else f"{len(relations)} relations"
+        return f"{written} written anew, the longest lock {longest} ms"
     if step.step == LOG and isinstance(replicas, list):
         passed = "".join(f", {one['name']} replayed to {one['replayed']}" for one in replicas)
         return f"{evidence.get('files_left')} files left of the log before {evidence.get('lsn')}{passed}"

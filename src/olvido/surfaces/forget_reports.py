@@ -15,7 +15,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from olvido.surfaces.reports import moment
-from olvido.surfaces.terminal import cell, grid
+from olvido.surfaces.terminal import cell, command, grid
 
 if TYPE_CHECKING:
     from olvido.domain.holds import HeldContent, Hold, HoldReleased
@@ -79,10 +79,10 @@ def purge(report: PurgeReport) -> RenderableType:
     return Group(*lines)
 
 
-def forget(report: ForgetReport, *, tenant: str, asks: bool = False) -> RenderableType:
+def forget(report: ForgetReport, *, tenant: str, asks: bool = False, store: str = "") -> RenderableType:
     """Counts and a status for each copy here, what is held, and what remains elsewhere with its holder and date.
 
-    asks: it is a plan, and whoever reads it is asked next.
+    asks: it is a plan, and whoever reads it is asked next. store: options that name the store, for commands.
     """
     if not report.found:
         return Group(
@@ -115,13 +115,13 @@ def forget(report: ForgetReport, *, tenant: str, asks: bool = False) -> Renderab
     still_open = f", and {len(report.outside)} copies outside are open" if report.outside else ""
     not_done = "; files and log wait for a worker" if report.erasure_id is not None or report.erasure_ids else ""
     lines.append(Text(f"Status: {report.status}{still_open}{not_done}.", style="bold"))
-    held = bool(report.held) and not report.dry_run and str(report.status) == "rows_absent"
+    held = bool(report.held or report.kept) and not report.dry_run and str(report.status) == "rows_absent"
     lines.append(Text(HELD if held else MEANING.get(str(report.status), "")))
     if report.dry_run and not asks:
         lines.append(Text(f"To remove this and nothing else, pass --plan {report.plan_hash}", style="dim"))
     if report.erasure_id is not None:
-        lines.append(Text(f"A worker follows it up: {_show(report.erasure_id, tenant)}", style="dim"))
-    lines.extend(_requests(report, tenant))
+        lines.append(command(f"A worker follows it up: {_show(report.erasure_id, tenant, store)}", "dim"))
+    lines.extend(_requests(report, tenant, store))
     return Group(*lines)
 
 
@@ -175,8 +175,8 @@ def _field(name: str, value: object) -> RenderableType:
     return cell(f"{name}: {said}")
 
 
-def released(done: HoldReleased, *, tenant: str) -> RenderableType:
-    """What the end of a hold removed."""
+def released(done: HoldReleased, *, tenant: str, store: str = "") -> RenderableType:
+    """What the end of a hold removed. store: options that name the store, for the command."""
     if not done.removed:
         return Text("Released. It had kept nothing; what it named can be forgotten from now on.")
     checked = "and none is left, as a look after the commit found"
@@ -185,12 +185,11 @@ def released(done: HoldReleased, *, tenant: str) -> RenderableType:
     elif done.remaining:
         checked = f"and {done.remaining} are still there"
     were = "was" if done.removed == 1 else "were"
-    lines = [f"Released. {_rows(done.removed)} that it had kept {were} deleted, {checked}."]
-    lines.append(f"A worker follows it up in files, log and backups: {_show(done.erasure_id, tenant)}")
-    return Text("\n".join(lines))
+    follows = f"A worker follows it up in files, log and backups: {_show(done.erasure_id, tenant, store)}"
+    return Group(Text(f"Released. {_rows(done.removed)} that it had kept {were} deleted, {checked}."), command(follows))
 
 
-def _requests(report: ForgetReport, tenant: str) -> list[RenderableType]:
+def _requests(report: ForgetReport, tenant: str, store: str) -> list[RenderableType]:
     """The requests that the forget of a company left, the first of them by id."""
     if not report.erasure_ids:
         return []
@@ -200,13 +199,13 @@ def _requests(report: ForgetReport, tenant: str) -> list[RenderableType]:
     rest = f"And {more} more; all of them" if more else "All of them, those of earlier calls as well"
     return [
         Text(f"A worker follows up {what}:", style="dim"),
-        *(_under(Text(_show(erasure_id, tenant), style="dim")) for erasure_id in shown),
-        Text(f"{rest}: olvido erasure list --tenant {shlex.quote(tenant)}", style="dim"),
+        *(command(f"  {_show(erasure_id, tenant, store)}", "dim") for erasure_id in shown),
+        command(f"{rest}: olvido erasure list --tenant {shlex.quote(tenant)}{store}", "dim"),
     ]
 
 
-def _show(erasure_id: UUID | None, tenant: str) -> str:
-    return f"olvido erasure show {erasure_id} --tenant {shlex.quote(tenant)}"
+def _show(erasure_id: UUID | None, tenant: str, store: str) -> str:
+    return f"olvido erasure show {erasure_id} --tenant {shlex.quote(tenant)}{store}"
 
 
 def _held(report: ForgetReport) -> list[RenderableType]:
@@ -253,7 +252,7 @@ def _here(report: ForgetReport) -> list[Remainder]:
     if report.erasure_id is None and not report.erasure_ids:
         return []
     until = WORKER
-    if report.held:
+    if report.held or report.kept:
         until = f"{until}, and the hold is released"
     return [
         Remainder(what="data files", kind="database", holder="olvido", level="E2", status="open", until=until),

@@ -10,6 +10,7 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
+from olvido.domain.erasure import FILES
 from olvido.surfaces.erasure_reports import applied_again
 from olvido.surfaces.reports import moment
 from olvido.surfaces.terminal import cell, grid
@@ -39,6 +40,15 @@ _STATUS = {
     "incomplete": "Not known to be gone: see the steps below.",
     "failed": "Rows were still there when they were read back.",
 }
+_HELD = (
+    "No read found any of it. What a legal hold kept stays apart until the hold is released; files, log and copies "
+    "outside are not verified yet."
+)
+_NOBODY = "Who the person was: it has random keys only, which the issuer cannot lead back to anybody any more."
+_BY_THE_HOLD = (
+    "Who the person was: it has random keys only. The legal hold leads back to the person, for those at the issuer who "
+    "may see what it keeps, as long as it stands."
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -75,7 +85,7 @@ def verified(found: VerifiedReceipt, against: CheckedAgainst) -> RenderableType:
         f"Forgotten {moment(receipt.requested_at)} at {receipt.tenant}: {_TARGETS[receipt.target]}.",
         *applied_again(receipt.steps),
         f"Rows removed: {removed}.{kept}",
-        f"Status: {receipt.status}. {_STATUS[receipt.status]}",
+        f"Status: {receipt.status}. {_status(receipt)}",
     ]
     return Group(
         Text("The signature holds.", style="bold"),
@@ -89,17 +99,30 @@ def verified(found: VerifiedReceipt, against: CheckedAgainst) -> RenderableType:
 def does_not_attest(receipt: Receipt) -> tuple[str, ...]:
     """The limits of what is signed, in sentences."""
     open_steps = [step for step in receipt.steps if step.settled_at is None]
+    kept = _may_be_kept(receipt)
     said = [
-        "Who the person was: it has random keys only, which the issuer cannot lead back to anybody any more."
+        (_BY_THE_HOLD if kept else _NOBODY)
         if receipt.subject_key is not None
         else "Whose records these were: it has their random ids only.",
         "That the issuer's software, database and clock were honest: it says what they measured.",
         f"Anything after {moment(receipt.issued_at)}: ask the issuer for a newer receipt.",
         "Copies that nobody declared in the policy of the issuer.",
     ]
+    if kept:
+        which = "the rows of a record" if receipt.held == 1 else f"the rows of {receipt.held} records"
+        said.insert(0, f"That {which}, which a legal hold kept apart, are deleted: they are stored while it stands.")
     if open_steps:
         said.insert(0, f"That it is gone from: {', '.join(step.step for step in open_steps)}. These are open.")
     return tuple(said)
+
+
+def _may_be_kept(receipt: Receipt) -> bool:
+    """Whether a hold may stand that keeps something of it: files are verified only after its release."""
+    return bool(receipt.held) and any(step.step == FILES and step.settled_at is None for step in receipt.steps)
+
+
+def _status(receipt: Receipt) -> str:
+    return _HELD if _may_be_kept(receipt) and receipt.status == "rows_absent" else _STATUS[receipt.status]
 
 
 def _steps(receipt: Receipt) -> RenderableType:

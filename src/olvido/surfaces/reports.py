@@ -15,6 +15,8 @@ from olvido.domain.plain import instant
 from olvido.surfaces.terminal import cell, grid, plain
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from olvido.domain.context import ContextBlock
     from olvido.domain.origin import Origin
     from olvido.domain.recalled import Recall, RecallItem
@@ -38,19 +40,14 @@ def until(value: datetime | None) -> str:
 
 
 def preferences(found: Iterable[Preference]) -> RenderableType:
-    """Current values, one a line."""
-    table = grid("preference", "value", "version", "origin", "said at", "expires at", "record id")
+    """Current values, each with its id on a line of its own: a table would break it where the terminal is narrow."""
+    parts: list[RenderableType] = []
     for one in found:
-        table.add_row(
-            cell(one.key),
-            cell(one.value, "bold"),
-            str(one.version),
-            cell(origin(one.origin)),
-            moment(one.said_at),
-            until(one.expires_at),
-            str(one.record_id),
-        )
-    return table if table.rows else Text("No current preference.")
+        parts.append(cell(f"{one.key} = {one.value}", "bold"))
+        parts.append(_under(cell(f"{origin(one.origin)}; said at {moment(one.said_at)}; version {one.version}")))
+        parts.append(_under(Text(f"expires at {until(one.expires_at)}", style="dim")))
+        parts.append(_record(one.record_id))
+    return Group(*parts) if parts else Text("No current preference.")
 
 
 def history(found: Iterable[PreferenceVersion]) -> RenderableType:
@@ -73,18 +70,20 @@ def episodes(page: Page[Episode]) -> RenderableType:
     """What happened, newest first."""
     if not page.items:
         return Text("No episodes.")
-    table = grid("occurred at", "episode", "status", "what was reported", "origin", "record id")
+    parts: list[RenderableType] = []
     for one in page.items:
-        table.add_row(
-            moment(one.occurred_at),
-            cell(one.definition if one.case_id is None else f"{one.definition} {one.case_id}"),
-            cell(one.status or ""),
-            cell("; ".join(f"{name}: {value}" for name, value in one.fields.items())),
-            cell(origin(one.origin)),
-            str(one.record_id),
-        )
+        named = (one.definition, one.case_id, one.status)
+        parts.append(cell("  ".join([moment(one.occurred_at), *(name for name in named if name)]), "cyan"))
+        said = [f"{name}: {value}" for name, value in one.fields.items()]
+        parts.extend(_under(Text(plain(line))) for line in said)
+        parts.append(_under(cell(origin(one.origin), "dim")))
+        parts.append(_record(one.record_id))
     more = [] if page.next_cursor is None else [Text(f"More: --cursor {page.next_cursor}", style="dim")]
-    return Group(table, *more)
+    return Group(*parts, *more)
+
+
+def _record(record_id: UUID) -> RenderableType:
+    return _under(Text(f"record id {record_id}", style="dim"))
 
 
 def written(result: Written[Preference] | Written[Episode]) -> RenderableType:

@@ -41,6 +41,13 @@ def cell(text: object, style: str = "") -> Text:
     return Text(plain(text).replace("\n", " "), style=style)
 
 
+def command(text: str, style: str = "") -> Text:
+    """A line with a command in it, which is pasted: neutralised, and neither folded nor cut off."""
+    line = cell(text, style)
+    line.no_wrap, line.overflow = True, "ignore"
+    return line
+
+
 class _Trimmed:
     """A pipe that gets no blanks at the ends of lines: tables pad their last column."""
 

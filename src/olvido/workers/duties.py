@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
@@ -180,14 +180,27 @@ class Seal:
     name: str = DutyName.SEAL
     time_limit = 300.0
 
-    def __init__(self, memory: Memory, *, limit: int = 5_000) -> None:
-        """limit: rows of one piece, and companies that it looks at."""
+    def __init__(self, memory: Memory, *, limit: int = 5_000, once: bool = False) -> None:
+        """limit: rows of one piece, and companies that it looks at.
+
+        once: nobody comes again soon, so companies that are not due are sealed as well, after those that are.
+        """
         self._memory = memory
         self._limit = limit
+        self._once = once
 
     async def run_once(self) -> Did:
         """Seal a piece of what is due. What could not be anchored is tried again when its company is due again."""
         report = await self._memory.seal_audit(only_due=True, limit=self._limit)
+        if self._once and not report.limit_reached:
+            due, report = report, await self._memory.seal_audit()
+            report = replace(
+                report,
+                seals=due.seals + report.seals,
+                rows=due.rows + report.rows,
+                # What could not be anchored was tried again just now.
+                not_anchored=report.not_anchored,
+            )
         incomplete = report.not_anchored > 0
         if not report.rows:
             return Did(more=report.limit_reached, incomplete=incomplete)
@@ -195,13 +208,16 @@ class Seal:
         return Did(counts=counts, more=report.limit_reached, incomplete=incomplete)
 
 
-def duties(memory: Memory, names: Iterable[DutyName], *, recheck: bool = False) -> list[Duty]:
-    """The duties of these names, each once, in the order in which they are declared. recheck: as `Embed` takes it."""
+def duties(memory: Memory, names: Iterable[DutyName], *, recheck: bool = False, once: bool = False) -> list[Duty]:
+    """The duties of these names, each once, in the order in which they are declared.
+
+    recheck: as `Embed` takes it. once: as `Seal` takes it.
+    """
     made: dict[DutyName, Duty] = {
         DutyName.PURGE: Purge(memory),
         DutyName.EMBED: Embed(memory, recheck=recheck),
         DutyName.ERASE: Erase(memory),
-        DutyName.SEAL: Seal(memory),
+        DutyName.SEAL: Seal(memory, once=once),
     }
     wanted = set(names)
     return [duty for name, duty in made.items() if name in wanted]

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from random import Random
 
 from olvido.errors import OlvidoError, UnsafeDatabase
-from olvido.workers.duties import Did, Duty
+from olvido.workers.duties import Did, Duty, DutyName
 from olvido.workers.waiting import Backoff
 
 log = logging.getLogger("olvido.worker")
@@ -49,15 +49,22 @@ class Worker:
         """
         self._tell("worker_started", duties=[str(duty.name) for duty in self._duties])
         try:
-            ended = await asyncio.gather(
-                *(self._serve(duty, once=once) for duty in self._duties), return_exceptions=True
-            )
+            ended = []
+            for turn in self._turns(once=once):
+                ended += await asyncio.gather(*(self._serve(duty, once=once) for duty in turn), return_exceptions=True)
         finally:
             self._tell("worker_stopped")
         for failure in ended:
             if failure is not None:
                 raise failure
         return frozenset(self._incomplete)
+
+    def _turns(self, *, once: bool) -> Sequence[Sequence[Duty]]:
+        """Which duties run side by side. With `once`, what the others write into the audit is sealed after them."""
+        if not once:
+            return [self._duties]
+        first = [duty for duty in self._duties if duty.name != DutyName.SEAL]
+        return [first, [duty for duty in self._duties if duty.name == DutyName.SEAL]]
 
     async def _serve(self, duty: Duty, *, once: bool) -> None:
         backoff = Backoff(first=FIRST_WAIT, longest=LONGEST_WAIT, chance=self._chance)

@@ -75,6 +75,15 @@ UPDATE olvido.erasure_steps l SET due_at = CASE WHEN f.settled_at IS NULL THEN f
  WHERE l.tenant_id = %(tenant)s AND l.erasure_id = ANY(%(erasure_ids)s) AND l.step = 'log' AND l.settled_at IS NULL
    AND f.tenant_id = %(tenant)s AND f.erasure_id = l.erasure_id AND f.step = 'files'
 
+-- name: unblock
+-- A hold of this life ended: files and log of what it was in the way of are due at once. Whatever a worker finds that
+-- looked while the hold stood is not stored then. reason: how it says that a hold is in the way.
+UPDATE olvido.erasure_steps s
+   SET due_at = %(now)s, blocker = CASE WHEN starts_with(s.blocker, %(reason)s) THEN NULL ELSE s.blocker END
+  FROM olvido.erasures e
+ WHERE s.tenant_id = %(tenant)s AND s.settled_at IS NULL AND s.level IN ('E2', 'E3')
+   AND e.tenant_id = %(tenant)s AND e.erasure_id = s.erasure_id AND e.subject_key = %(subject)s AND e.held > 0
+
 -- name: settle_replicas
 -- A replica whose replay is past the log of a request, as its step `log` found, has nothing of it any more.
 UPDATE olvido.erasure_steps r

@@ -116,6 +116,16 @@ SELECT relation, record_id, content, kept_at FROM olvido.held_records
 -- How many rows one hold keeps, to read its release back.
 SELECT count(*) AS rows FROM olvido.held_records WHERE tenant_id = %(tenant)s AND hold_id = %(hold_id)s
 
+-- name: kept_elsewhere
+-- What of one hold other holds of that life keep as well, of records and of whose they were: its end does not delete it.
+SELECT DISTINCT h.hold_id, h.basis, h.review_at, r.record_id
+  FROM olvido.legal_holds h
+  JOIN olvido.held_records r ON r.tenant_id = h.tenant_id AND r.hold_id = h.hold_id
+ WHERE h.tenant_id = %(tenant)s AND h.subject_key = %(subject)s AND h.hold_id <> %(hold_id)s AND r.tenant_id = %(tenant)s
+   AND r.record_id IN (SELECT k.record_id FROM olvido.held_records k
+                        WHERE k.tenant_id = %(tenant)s AND k.hold_id = %(hold_id)s)
+ ORDER BY h.hold_id, r.record_id
+
 -- name: drop_kept
 -- Delete what some holds keep.
 DELETE FROM olvido.held_records WHERE tenant_id = %(tenant)s AND hold_id = ANY(%(hold_ids)s)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from olvido.surfaces.cli.options import AsJson, DatabaseUrl, DataDir, KeysDir, LedgerDir, Tenant, WorkerUrl, example
-from olvido.surfaces.cli.runtime import answer, progress_bar, run, where
+from olvido.surfaces.cli.runtime import Where, answer, confirm, progress_bar, run, where
 
 if TYPE_CHECKING:
     from olvido.domain.audit import Anchor, AuditReport, SealReport
@@ -71,11 +72,12 @@ def verify(
         with _counted("Verifying", as_json=as_json) as counted:
             return await memory.verify_audit(tenant, progress=counted)
 
-    report = run(where(database_url, data_dir, worker_url=worker_url, keys=keys, ledger=ledger), work)
+    place = where(database_url, data_dir, worker_url=worker_url, keys=keys, ledger=ledger)
+    report = run(place, work)
 
     from olvido.surfaces import audit_reports
 
-    answer(_document(report), lambda: audit_reports.verified(report), as_json=as_json)
+    answer(_document(report), lambda: audit_reports.verified(report, store=place.options), as_json=as_json)
     if not report.intact:
         raise typer.Exit(NOT_AS_SEALED)
 
@@ -83,6 +85,7 @@ def verify(
 @app.command("accept", epilog=example("olvido audit accept --tenant acme"))
 def accept(
     tenant: Tenant,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     keys: KeysDir = None,
     data_dir: DataDir = None,
     database_url: DatabaseUrl = None,
@@ -93,19 +96,45 @@ def accept(
     """Take a chain as it is, after the database was restored on purpose from an older copy.
 
     Look at `olvido audit verify` first: what was sealed after that copy was made is gone. This is written down beside
-    the keys, and verify keeps saying when it was. What is wrong within the chain stays wrong.
+    the keys, and verify keeps saying when it was. Only `older_than_anchor` and `differs_from_anchor` can be accepted:
+    a row or a seal that was changed where it lies is refused, and so is a chain with nothing wrong.
     """
+    place = where(database_url, data_dir, worker_url=worker_url, keys=keys, ledger=ledger)
+    if not yes:
+        _ask(place, tenant)
 
     async def work(memory: Memory) -> Anchor:
         return await memory.accept_audit(tenant)
 
-    anchor = run(where(database_url, data_dir, worker_url=worker_url, keys=keys, ledger=ledger), work)
+    anchor = run(place, work)
     answer(
         anchor,
         lambda: (
             f"The chain counts as it is from here on; its last seal is {anchor.seal}. The worker goes on from there."
         ),
         as_json=as_json,
+    )
+
+
+def _ask(place: Where, tenant: str) -> None:
+    """Show what would be accepted, where somebody can be asked. Raises what accepting it would raise."""
+    from olvido.domain.audit import check_acceptable
+
+    async def look(memory: Memory) -> AuditReport:
+        return await memory.verify_audit(tenant)
+
+    if sys.stdin.isatty():
+        from olvido.surfaces import audit_reports
+        from olvido.surfaces.terminal import console
+
+        (chain,) = run(place, look).chains
+        check_acceptable(chain)
+        console(sys.stderr).print(audit_reports.to_accept(chain))
+    confirm(
+        "Take this audit as it is?",
+        yes=False,
+        does="This takes an audit as it is although it is not what was anchored",
+        otherwise="Nothing was accepted.",
     )
 
 

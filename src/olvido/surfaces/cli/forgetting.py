@@ -141,7 +141,7 @@ def forget(
         chosen = proposing.choice(tenant, subject, query, proposal, ids, others=others, dry_run=dry_run)
         report = proposing.forget(place, chosen, yes=yes, as_json=as_json)
         if report is not None:
-            finish(report, tenant=chosen.tenant, as_json=as_json)
+            finish(report, tenant=chosen.tenant, store=place.options, as_json=as_json)
         return
     target = _target(tenant, subject, ids, conditions, everything=everything, reopen=reopen_previous)
     if plan is not None and target.subject is None:
@@ -177,11 +177,11 @@ def purge(
     answer(report, lambda: forget_reports.purge(report), as_json=as_json)
 
 
-def finish(report: ForgetReport, *, tenant: str, as_json: bool) -> None:
-    """Print what was done; the exit code says whether it was confirmed."""
+def finish(report: ForgetReport, *, tenant: str, store: str, as_json: bool) -> None:
+    """Print what was done; the exit code says whether it was confirmed. store: options that name the store."""
     from olvido.surfaces import forget_reports
 
-    answer(report, lambda: forget_reports.forget(report, tenant=tenant), as_json=as_json)
+    answer(report, lambda: forget_reports.forget(report, tenant=tenant, store=store), as_json=as_json)
     if str(report.status) != "rows_absent":
         raise typer.Exit(NOT_VERIFIED)
 
@@ -211,7 +211,7 @@ def _forget(place: Where, target: _Target, plan: str | None, *, dry_run: bool, y
 
             return await target.forget(memory, dry_run=False, plan=agreed, progress=forgotten)
 
-    finish(run(place, execute), tenant=target.tenant, as_json=as_json)
+    finish(run(place, execute), tenant=target.tenant, store=place.options, as_json=as_json)
 
 
 def _show_plan(plan: Callable[[], ForgetReport], tenant: str) -> ForgetReport | None:

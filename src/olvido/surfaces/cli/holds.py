@@ -140,10 +140,11 @@ def release(
     async def work(memory: Memory) -> HoldReleased:
         return await memory.release_hold(tenant, hold_id)
 
-    done = run(where(database_url, data_dir, policy, worker_url=worker_url, ledger=ledger), work)
+    place = where(database_url, data_dir, policy, worker_url=worker_url, ledger=ledger)
+    done = run(place, work)
 
     from olvido.surfaces import forget_reports
 
-    answer(done, lambda: forget_reports.released(done, tenant=tenant), as_json=as_json)
+    answer(done, lambda: forget_reports.released(done, tenant=tenant, store=place.options), as_json=as_json)
     if done.remaining != 0:
         raise typer.Exit(NOT_VERIFIED)

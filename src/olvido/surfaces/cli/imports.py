@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from olvido.errors import ConsentNeeded
 from olvido.surfaces.cli.options import AsJson, DatabaseUrl, DataDir, LedgerDir, PolicyFile, WorkerUrl
-from olvido.surfaces.cli.runtime import Where, answer, progress_bar, run, where
+from olvido.surfaces.cli.runtime import Where, answer, complain, progress_bar, run, where
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
     from olvido.surfaces.importing import ImportReport
 
 CONFLICT = 5
+FORGOTTEN = (
+    "Whom this export is of was forgotten here since. Nothing was stored. "
+    "If the person consented again, import it with --new-consent."
+)
 NO_CONFLICT = frozenset({"expired", "older_statement"})
 """Why a record of an export may be left out without anybody having to look at it."""
 
@@ -97,7 +102,7 @@ def import_(
     mem0: what get_all() answers; the person is user_id. langgraph: Item.dict() of what the store's search() finds; the
     person stands in the namespace. Both become imported notes, which stay inferred: a model wrote them.
 
-    The exit code is 5 if a record was refused because of what is stored or was forgotten here.
+    The exit code is 5 if a record, or a whole export, was refused because of what is stored or was forgotten here.
     """
     content = _content(file)
     place = where(database_url, data_dir, policy, worker_url=worker_url, ledger=ledger)
@@ -213,7 +218,11 @@ def _one_person(
         scoped = memory.scope(tenant=tenant, subject=subject)
         return await scoped.import_export(document, new_consent=new_consent or consented)
 
-    report = run(place, work)
+    try:
+        report = run(place, work)
+    except ConsentNeeded as error:
+        complain(error.code, FORGOTTEN, as_json=as_json)
+        raise typer.Exit(CONFLICT) from None
 
     from olvido.surfaces.export_reports import imported
 

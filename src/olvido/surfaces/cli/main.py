@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import sys
@@ -34,6 +33,7 @@ from olvido.surfaces.cli import (
     worker,
 )
 from olvido.surfaces.cli.options import example
+from olvido.surfaces.cli.runtime import complain
 
 USAGE = 2
 INTERRUPTED = 130
@@ -244,10 +244,7 @@ def _answer(error: BaseException, *, as_json: bool) -> int:
         error.show()
         return USAGE
     code, message, exit_code = _failure(error)
-    if as_json:
-        print(json.dumps({"error": {"code": code, "message": message}}, indent=2))  # noqa: T201 - the answer itself
-    else:
-        typer.echo(f"Error ({code}): {message}", err=True)
+    complain(code, message, as_json=as_json)
     return exit_code
 
 

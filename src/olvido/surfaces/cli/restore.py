@@ -40,7 +40,7 @@ def check(
 
     place = _existing(where(database_url, data_dir, worker_url=worker_url, ledger=ledger))
     report = asyncio.run(olvido.restore_check(place.target, worker_url=place.worker_url, ledger=place.ledger))
-    answer(report, lambda: _checked(report), as_json=as_json)
+    answer(report, lambda: _checked(report, place.options), as_json=as_json)
     if report.locked:
         raise typer.Exit(LOCKED)
 
@@ -86,7 +86,7 @@ def replay(
                 progress=progress,
             )
         )
-    answer(report, lambda: _replayed(report), as_json=as_json)
+    answer(report, lambda: _replayed(report, place.options), as_json=as_json)
     if report.after.locked:
         raise typer.Exit(LOCKED)
 
@@ -100,13 +100,13 @@ def _existing(place: Where) -> Where:
     return place
 
 
-def _checked(report: RestoreReport) -> RenderableType:
+def _checked(report: RestoreReport, store: str) -> RenderableType:
     from rich.console import Group
     from rich.text import Text
 
     from olvido.surfaces.terminal import cell
 
-    return Group(*(cell(line) for line in _lines(report)), Text(_verdict(report), style="bold"))
+    return Group(*(cell(line) for line in _lines(report)), Text(_verdict(report, store), style="bold"))
 
 
 def _lines(report: RestoreReport) -> list[str]:
@@ -133,13 +133,13 @@ def _people(count: int) -> str:
     return "1 person" if count == 1 else f"{count} people"
 
 
-def _verdict(report: RestoreReport) -> str:
+def _verdict(report: RestoreReport, store: str) -> str:
     if report.locked:
         return "The store is locked."
-    return "The store opens." if not report.still_here else "The store opens. Run `olvido restore replay`."
+    return "The store opens." if not report.still_here else f"The store opens. Run `olvido restore replay{store}`."
 
 
-def _replayed(report: ReplayReport) -> RenderableType:
+def _replayed(report: ReplayReport, store: str) -> RenderableType:
     from rich.console import Group
     from rich.text import Text
 
@@ -156,6 +156,8 @@ def _replayed(report: ReplayReport) -> RenderableType:
         lines.append(f"Noted only, as nothing of it was in this copy: {_removals(report.absent)}.")
     if report.requests:
         lines.append(
-            "The requests to forget go on under their ids: `olvido erasure list --tenant NAME`, for each company."
+            "The requests to forget go on under their ids: "
+            f"`olvido erasure list --tenant NAME{store}`, for each company."
         )
-    return Group(*(cell(line) for line in [*lines, *_lines(report.after)]), Text(_verdict(report.after), style="bold"))
+    verdict = Text(_verdict(report.after, store), style="bold")
+    return Group(*(cell(line) for line in [*lines, *_lines(report.after)]), verdict)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import sys
 from collections.abc import Awaitable, Callable
@@ -12,6 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import typer
+
+from olvido.surfaces.store_options import store_options
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -35,6 +38,8 @@ class Where:
     keys: Path | None = None
     ledger: Path | None = None
     eraser_url: str | None = field(default=None, repr=False)
+    options: str = ""
+    """The options that named the store, as they follow a command that is printed."""
 
     @property
     def url(self) -> str | None:
@@ -68,7 +73,18 @@ def where(
         raise typer.BadParameter("A database URL begins with postgresql://; for a directory use --data-dir.")
     worker = (worker_url or os.environ.get("OLVIDO_WORKER_URL") or None) if url else None
     eraser = (eraser_url or os.environ.get("OLVIDO_ERASER_URL") or None) if url and erases else None
-    return Where(target=url or data_dir, worker_url=worker, policy=policy, keys=keys, ledger=ledger, eraser_url=eraser)
+    options = store_options(
+        data_dir, ledger, database_url=database_url is not None, worker_url=worker_url is not None, keys=keys
+    )
+    return Where(
+        target=url or data_dir,
+        worker_url=worker,
+        policy=policy,
+        keys=keys,
+        ledger=ledger,
+        eraser_url=eraser,
+        options=options,
+    )
 
 
 def run(place: Where, work: Callable[[Memory], Awaitable[Answer]]) -> Answer:
@@ -99,7 +115,8 @@ def answer(value: object, human: Callable[[], RenderableType], *, as_json: bool)
         return
     from olvido.surfaces.terminal import console
 
-    console().print(human())
+    # A command that is to be pasted may be longer than a line; all else keeps to the width by itself.
+    console().print(human(), crop=False)
 
 
 def is_unicode() -> bool:
@@ -119,12 +136,26 @@ def progress_bar(*, as_json: bool) -> AbstractContextManager[Progress | None]:
     return Progress(*columns, console=console(sys.stderr), transient=True)
 
 
-def confirm(question: str, *, yes: bool) -> None:
+def complain(code: str, message: str, *, as_json: bool) -> None:
+    """Print what went wrong: as one JSON document, or for a person on standard error."""
+    if as_json:
+        print(json.dumps({"error": {"code": code, "message": message}}, indent=2))  # noqa: T201 - the answer itself
+    else:
+        typer.echo(f"Error ({code}): {message}", err=True)
+
+
+def confirm(
+    question: str,
+    *,
+    yes: bool,
+    does: str = "This removes memory for good",
+    otherwise: str = "Nothing was forgotten.",
+) -> None:
     """Ask on the terminal, unless `yes`. Ends the command if the answer is no or there is nobody to ask."""
     if yes:
         return
     if not sys.stdin.isatty():
-        raise typer.BadParameter("This removes memory for good, and there is no terminal to ask. Add --yes.")
+        raise typer.BadParameter(f"{does}, and there is no terminal to ask. Add --yes.")
     if not typer.confirm(question, err=True):
-        typer.echo("Nothing was forgotten.", err=True)
+        typer.echo(otherwise, err=True)
         raise typer.Exit(1)

@@ -61,7 +61,7 @@ def worker(
     )
 
     async def work(memory: Memory) -> frozenset[str]:
-        working = Worker(duties(memory, duty or DutyName, recheck=recheck), interval=interval)
+        working = Worker(duties(memory, duty or DutyName, recheck=recheck, once=once), interval=interval)
         with stopped_by_signals(working):
             return await working.run(once=once)
 

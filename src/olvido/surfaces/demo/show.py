@@ -32,7 +32,8 @@ from olvido.surfaces.import_lines import parse, scopes
 from olvido.surfaces.import_shapes import ImportRecord
 from olvido.surfaces.importing import ImportReport, load
 from olvido.surfaces.importing import told as told_import
-from olvido.surfaces.terminal import cell, console, plain
+from olvido.surfaces.store_options import store_options
+from olvido.surfaces.terminal import cell, command, console, plain
 
 CASES = "support-cases.jsonl"
 STORY = (*REMEMBERING, *FORGETTING)
@@ -70,16 +71,20 @@ async def _show(data_dir: Path, audience: _Quiet | _Told) -> bool:
 
 def try_next(data_dir: Path) -> tuple[str, ...]:
     """Commands that work on what the demo leaves behind, as they can be pasted into this shell."""
-    place = f"--data-dir {shlex.quote(str(data_dir))}"
-    if os.environ.get("OLVIDO_LEDGER"):  # which is that of somebody's own memory
-        place += f" --ledger {shlex.quote(str(ledger_beside(data_dir)))}"
+    place = _store(data_dir)
     olvido_command = _command()
     someone = "--tenant insurance --subject customer-08"
     return (
-        f'{olvido_command} recall "my phone is broken" {someone} {place}',
-        f'{olvido_command} remember "prefers to be called in the morning" {someone} {place}',
-        f"{olvido_command} forget {someone} --all --dry-run {place}",
+        f'{olvido_command} recall "my phone is broken" {someone}{place}',
+        f'{olvido_command} remember "prefers to be called in the morning" {someone}{place}',
+        f"{olvido_command} forget {someone} --all --dry-run{place}",
     )
+
+
+def _store(data_dir: Path) -> str:
+    """The options that name the memory of the demo."""
+    # OLVIDO_LEDGER is that of somebody's own memory.
+    return store_options(data_dir, ledger_beside(data_dir) if os.environ.get("OLVIDO_LEDGER") else None)
 
 
 def _command() -> str:
@@ -188,7 +193,8 @@ class _Told:
     def tells(self, chapter: Chapter, told: Told) -> None:
         """Print what came back, and what holds."""
         self._claims += len(told.claims)
-        self._out.print(_indented(_SHOWN[chapter.key](told.facts)))
+        facts = {**told.facts, "store": _store(self._data_dir)}
+        self._out.print(_indented(_SHOWN[chapter.key](facts)), crop=False)
         self._out.print()
         for claim in told.claims:
             mark, style = (TICK, "green") if claim.holds else (CROSS, "bold red")
@@ -203,12 +209,16 @@ class _Told:
         self._out.print(Text(f"{verdict} {seconds:.0f} s in all.", style="bold" if holds else "bold red"))
         self._out.print()
         self._out.print(Text("Try next, with what was just loaded:"))
-        for command in try_next(self._data_dir):
-            # Not through a table or padding: a command is pasted, so it must not be folded.
-            self._out.print(Text(f"   {command}", style="green"), soft_wrap=True)
+        for line in try_next(self._data_dir):
+            self._out.print(command(f"   {line}", "green"), crop=False)
 
 
 def _indented(shown: RenderableType) -> RenderableType:
+    if isinstance(shown, Group):
+        return Group(*map(_indented, shown.renderables))
+    if isinstance(shown, Text) and shown.no_wrap:
+        # A command: padding would cut it off.
+        return command("   ").append_text(shown)
     return Padding(shown, (0, 0, 0, 3), expand=False)
 
 
@@ -244,6 +254,6 @@ _SHOWN: Mapping[str, Callable[[Mapping[str, Any]], RenderableType]] = {
     "context": _context,
     "consult": _consult,
     "expiry": _expiry,
-    "forget": lambda facts: forget_reports.forget(facts["report"], tenant=facts["tenant"]),
+    "forget": lambda facts: forget_reports.forget(facts["report"], tenant=facts["tenant"], store=facts["store"]),
     "neighbours": _neighbours,
 }
