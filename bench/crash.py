@@ -167,8 +167,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--lines", type=int, default=LINES, help="a round is cut off within so many lines of its log")
     parser.add_argument("--seed", type=int, default=SEED, help="what decides when and what is killed")
     options = parser.parse_args(arguments)
-    # Connections that break are the point here.
-    logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)
     place = Path(tempfile.mkdtemp(prefix="olvido-crash-")).resolve()
     try:
         checks, facts = asyncio.run(
@@ -181,4 +179,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    # Connections that break are the point here; only of this process, not of a caller.
+    logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)
     sys.exit(main())

@@ -130,13 +130,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--every", type=int, default=1, help="only every so many of them")
     parser.add_argument("--how", action="append", choices=list(How), type=How, help="only these ways of failing")
     options = parser.parse_args(arguments)
-    # Connections that break are the point here.
-    logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)
-    logging.getLogger("olvido").setLevel(logging.CRITICAL)
     checks, facts = asyncio.run(sweep(first=options.first, every=options.every, hows=options.how or tuple(How)))
     print(json.dumps({**facts, "measures": checks.tally.document(), "passed": checks.tally.passed}))
     return 0 if checks.tally.passed else 1
 
 
 if __name__ == "__main__":
+    # Connections that break are the point here; only of this process, not of a caller.
+    logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)
+    logging.getLogger("olvido").setLevel(logging.CRITICAL)
     sys.exit(main())

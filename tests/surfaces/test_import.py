@@ -262,7 +262,7 @@ def test_consent_of_a_name_at_two_companies_says_which(cli: Run, tmp_path: Path)
     report = cli("import", file, "--new-consent-for", "ana", "--tenant", "globex", "--json").document
     assert (report["written"], report["refused"]) == (1, [{"line": 1, "code": "consent_needed"}])
     form = ("--from", "export", *SCOPE)
-    assert cli("import", str(exported), *form).code == 3
+    assert cli("import", str(exported), *form).code == 5
     assert cli("import", str(exported), *form, "--new-consent-for", "bea").code == 2
     assert cli("import", str(exported), *form, "--new-consent-for", "ana", "--json").document["written"]
 
