@@ -1,4 +1,4 @@
-"""Values in the plain types of JSON: what a surface prints and what an export holds."""
+"""Values in the plain types of JSON, and the words for a count: what a surface prints and what an export holds."""
 
 from __future__ import annotations
 
@@ -36,3 +36,8 @@ def plain(value: object) -> object:
         case _:
             raise TypeError(f"{type(value).__name__} has no JSON form")
     return found
+
+
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """A count and what is counted, such as "1 row" and "2 people". many: None is `one` with an s."""
+    return f"{number} {one if number == 1 else many or f'{one}s'}"

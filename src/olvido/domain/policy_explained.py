@@ -7,6 +7,7 @@ from datetime import timedelta
 
 from olvido.domain.copies import DEADLINE
 from olvido.domain.origin import OriginClass
+from olvido.domain.plain import counted
 from olvido.domain.policy import EpisodeRule, Policy, PreferenceRule
 from olvido.domain.policy_document import (
     DirectoryConnector,
@@ -151,8 +152,7 @@ def in_words(retention: timedelta | None) -> str:
         return "an unlimited time, until it is forgotten"
     seconds = int(retention.total_seconds())
     unit, size = next((unit, size) for unit, size in _UNITS if seconds % size == 0)
-    number = seconds // size
-    return f"{number} {unit}" if number == 1 else f"{number} {unit}s"
+    return counted(seconds // size, unit)
 
 
 def _preference(rule: PreferenceRule) -> Kept:

@@ -14,6 +14,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from olvido.domain.plain import counted
 from olvido.domain.policy import Policy
 from olvido.domain.policy_checks import Finding, Location, contradictions
 from olvido.domain.policy_document import PolicyDocument
@@ -70,9 +71,8 @@ def load_policy(text: str, name: str) -> Policy:
     document, problems = _read(text)
     if document is not None and not problems:
         return Policy.of(document)
-    count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
     listed = "\n".join(problem.at(name) for problem in problems)
-    raise InvalidPolicy(f"{count} in the policy. Mend:\n{listed}")
+    raise InvalidPolicy(f"{counted(len(problems), 'problem')} in the policy. Mend:\n{listed}")
 
 
 def policy_problems(text: str) -> tuple[Problem, ...]:

@@ -13,6 +13,7 @@ from dataclasses import asdict, replace
 from uuid import UUID
 
 from olvido.domain.copies import concerned
+from olvido.domain.erasure import HOLD
 from olvido.domain.ledger import Entry, LedgerState, Request
 from olvido.domain.report import plan_hash
 from olvido.domain.scope import Scope
@@ -261,7 +262,7 @@ async def _ask_again(transaction: Transaction, entries: Sequence[Entry], environ
     requests: list[Mapping[str, object]] = []
     steps: list[Mapping[str, object]] = []
     for entry, key, request in known:
-        inside = request.target == "hold"
+        inside = request.target == HOLD
         theirs = concerned(copies, inside=inside)
         asks = not inside and any(copy.connector for copy in theirs)
         requests.append(

@@ -6,12 +6,12 @@ import shlex
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
-from rich.padding import Padding
 from rich.text import Text
 
 from olvido.domain.audit import RESTORED
+from olvido.domain.plain import counted
 from olvido.surfaces.reports import moment
-from olvido.surfaces.terminal import cell, command, grid
+from olvido.surfaces.terminal import cell, command, grid, under
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -41,7 +41,7 @@ FOREIGN = (
 
 def sealed(report: SealReport) -> RenderableType:
     """Counts, and how long the oldest row had waited."""
-    did = f"Sealed {_number(report.rows, 'row')} under {_number(report.seals, 'seal')}"
+    did = f"Sealed {counted(report.rows, 'row')} under {counted(report.seals, 'seal')}"
     lines = [f"{did}; companies looked at: {report.companies}."]
     if report.longest_unsealed is not None:
         lines.append(
@@ -72,7 +72,7 @@ def verified(report: AuditReport, *, store: str = "") -> RenderableType:
         if chain.problems:
             parts.append(cell(chain.tenant, "bold"))
             parts.append(problems(chain))
-            parts.append(_under(Text(RESTORED_COPY if chain.is_as_restored else CHANGED)))
+            parts.append(under(Text(RESTORED_COPY if chain.is_as_restored else CHANGED)))
         if chain.is_as_restored:
             parts.append(command(f"  olvido audit accept --tenant {shlex.quote(chain.tenant)}{store}"))
         if chain.accepted_at is not None:
@@ -81,7 +81,7 @@ def verified(report: AuditReport, *, store: str = "") -> RenderableType:
         parts.append(
             cell(f"Lines among the anchors that nobody with these keys wrote: {report.unreadable_anchors}.", "red")
         )
-        parts.append(_under(Text(FOREIGN)))
+        parts.append(under(Text(FOREIGN)))
     if any(chain.anchors is None for chain in report.chains):
         parts.append(Text(NO_ANCHORS))
     if any(chain.unsealed_rows for chain in report.chains):
@@ -94,7 +94,7 @@ def verified(report: AuditReport, *, store: str = "") -> RenderableType:
 def problems(chain: AuditChain) -> RenderableType:
     """What is wrong with one chain, a line each."""
     said = (f"{problem.breach}, seal {problem.seal}: {problem.detail}." for problem in chain.problems)
-    return Group(*(_under(cell(line, "red")) for line in said))
+    return Group(*(under(cell(line, "red")) for line in said))
 
 
 def to_accept(chain: AuditChain) -> RenderableType:
@@ -103,7 +103,7 @@ def to_accept(chain: AuditChain) -> RenderableType:
         cell(f"The audit of {chain.tenant} is not what was anchored:", "bold"),
         problems(chain),
         Text(
-            f"To be taken as it is: {_number(chain.rows, 'row')} under {_number(chain.seals, 'seal')}. What was sealed "
+            f"To be taken as it is: {counted(chain.rows, 'row')} under {counted(chain.seals, 'seal')}. What was sealed "
             "after that copy was made is gone, and earlier anchors will not count any more. That is right only if an "
             "older copy of the database was put back on purpose: a shortened chain looks the same."
         ),
@@ -127,15 +127,7 @@ def _accepted(chain: AuditChain) -> str:
 def _open(chain: AuditChain) -> str:
     if not chain.unsealed_rows:
         return "nothing"
-    return f"{_number(chain.unsealed_rows, 'row')} since {_when(chain.oldest_unsealed_at)}"
-
-
-def _number(count: int, what: str) -> str:
-    return f"1 {what}" if count == 1 else f"{count} {what}s"
-
-
-def _under(shown: RenderableType) -> RenderableType:
-    return Padding(shown, (0, 0, 0, 2), expand=False)
+    return f"{counted(chain.unsealed_rows, 'row')} since {_when(chain.oldest_unsealed_at)}"
 
 
 def _when(value: datetime | None) -> str:

@@ -7,14 +7,14 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
-from rich.padding import Padding
 from rich.text import Text
 
 from olvido.domain.erasure import ABSENT, AGAIN, COPY, FILES, LOG, ROWS, StepStatus
 from olvido.domain.erasure_status import ErasureStatus
+from olvido.domain.plain import counted
 from olvido.surfaces.forget_reports import NO_DATE, Remainder, remainders
 from olvido.surfaces.reports import moment
-from olvido.surfaces.terminal import cell, grid
+from olvido.surfaces.terminal import cell, grid, under
 
 if TYPE_CHECKING:
     from olvido.domain.erasure import Level, Step
@@ -67,7 +67,7 @@ def erasures(page: Page[ErasureReport]) -> RenderableType:
     for one in page.items:
         open_steps = ", ".join(step.step.removeprefix(COPY) for step in one.remains) or "nothing"
         said.append(Text(f"{one.erasure_id}  {moment(one.requested_at)}  {one.status}", style="bold"))
-        said.append(_under(cell(f"{TARGETS.get(one.target, one.target)}; not done: {open_steps}")))
+        said.append(under(cell(f"{TARGETS.get(one.target, one.target)}; not done: {open_steps}")))
     if page.next_cursor is not None:
         said.append(Text(f"More: --cursor {page.next_cursor}", style="dim"))
     return Group(*said)
@@ -89,11 +89,13 @@ def erasure(report: ErasureReport) -> RenderableType:
     said += [table, Text("")]
     if report.remains:
         said += [remainders(_remainder(step, report.looked_at) for step in report.remains), Text("")]
-        said += [_under(cell(line)) for line in _begun_anew(report)]
+        said += [under(cell(line)) for line in _begun_anew(report)]
     for step in report.remains:
         if step.blocker is not None:
-            said += [Text(f"In the way of {_what(step)}, after {_tries(step.attempts)}:", style="bold")]
-            said += [_under(cell(reason, "yellow")) for reason in step.blocker.split("; ")]
+            said += [
+                Text(f"In the way of {_what(step)}, after {counted(step.attempts, 'try', 'tries')}:", style="bold")
+            ]
+            said += [under(cell(reason, "yellow")) for reason in step.blocker.split("; ")]
     if report.identifier_kept:
         said.append(cell(KEPT))
     said += [Text(f"Status: {report.status}.", style="bold"), Text(_meaning(report))]
@@ -128,17 +130,17 @@ def _meaning(report: ErasureReport) -> str:
 
 def erased(report: EraseReport) -> RenderableType:
     """What one round did, and what waits."""
-    lines = [f"Worked on {_steps(report.worked)}; settled {_by_level(report.settled)}."]
+    lines = [f"Worked on {counted(report.worked, 'step')}; settled {_by_level(report.settled)}."]
     if report.hindered:
-        lines.append(f"{_steps(report.hindered)} could not be done.")
+        lines.append(f"{counted(report.hindered, 'step')} could not be done.")
     if report.in_the_way:
         lines.append("In the way is, as `olvido erasure show` says of one request:")
         shown = list(report.in_the_way.items())[:REASONS]
-        lines += [f"  {_steps(count)} of {reason.removeprefix(COPY)}" for reason, count in shown]
+        lines += [f"  {counted(count, 'step')} of {reason.removeprefix(COPY)}" for reason, count in shown]
         if len(report.in_the_way) > len(shown):
             lines.append("  and for other reasons; --json has more of them")
     if report.attention:
-        lines.append(f"{_steps(report.attention)} should be looked at by somebody.")
+        lines.append(f"{counted(report.attention, 'step')} should be looked at by somebody.")
     if report.left_to_other:
         lines.append("Another worker is rewriting files, so these were left to it.")
     if report.waiting:
@@ -190,29 +192,17 @@ def _measured(step: Step) -> str:
     relations, replicas = evidence.get("relations"), evidence.get("replicas")
     if step.step == ROWS and "remaining" in evidence:
         remaining = evidence["remaining"]
-        counted = sum(remaining.values()) if isinstance(remaining, Mapping) else 0
-        return f"{counted} rows read back"
+        left = sum(remaining.values()) if isinstance(remaining, Mapping) else 0
+        return f"{left} rows read back"
     if step.step == FILES and isinstance(relations, list) and step.status is StepStatus.VERIFIED:
         longest = max((one["locked_ms"] for one in relations), default=0)
-        written = "1 relation" if len(relations) == 1 else f"{len(relations)} relations"
+        written = counted(len(relations), "relation")
         return f"{written} written anew, the longest lock {longest} ms"
     if step.step == LOG and isinstance(replicas, list):
         passed = "".join(f", {one['name']} replayed to {one['replayed']}" for one in replicas)
         return f"{evidence.get('files_left')} files left of the log before {evidence.get('lsn')}{passed}"
     told = (("found", "found"), ("left", "left"), ("confirmed", "confirmed by"), ("gone_by", "retention over at"))
     return ", ".join(f"{words} {evidence[name]}" for name, words in told if name in evidence)
-
-
-def _under(shown: RenderableType) -> RenderableType:
-    return Padding(shown, (0, 0, 0, 2), expand=False)
-
-
-def _tries(count: int) -> str:
-    return "1 try" if count == 1 else f"{count} tries"
-
-
-def _steps(count: int) -> str:
-    return "1 step" if count == 1 else f"{count} steps"
 
 
 def _by_level(counts: Mapping[Level, int]) -> str:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from rich.console import Group, RenderableType
-from rich.padding import Padding
 from rich.text import Text
 
+from olvido.domain.plain import counted
 from olvido.surfaces.reports import moment
-from olvido.surfaces.terminal import cell, command, grid
+from olvido.surfaces.terminal import cell, command, grid, under
 
 if TYPE_CHECKING:
     from olvido.domain.holds import HeldContent, Hold, HoldReleased
@@ -70,9 +70,14 @@ def purge(report: PurgeReport) -> RenderableType:
     if not report.removed:
         lines: list[RenderableType] = [Text("Nothing that is stored has expired.")]
     else:
-        lines = [Text(f"Removed what had expired, in {_people(report.lives)}:"), _counts(report.removed)]
+        lines = [
+            Text(f"Removed what had expired, in {counted(report.lives, 'person', 'people')}:"),
+            _counts(report.removed),
+        ]
     if report.held:
-        lines.append(Text(f"Of these, a legal hold keeps {_records(report.held)}, out of every read.", style="yellow"))
+        lines.append(
+            Text(f"Of these, a legal hold keeps {counted(report.held, 'record')}, out of every read.", style="yellow")
+        )
     if report.left_locked:
         lines.append(Text("Some of it was in use. Run `olvido purge` again to take that as well.", style="yellow"))
     lines.append(Text("Copies outside this database are not touched by a purge.", style="dim"))
@@ -151,9 +156,11 @@ def holds(found: Iterable[Hold]) -> RenderableType:
         what = "all" if hold.record_id is None else f"record {hold.record_id}"
         lines.append(cell(f"{hold.basis}, to be reviewed at {moment(hold.review_at)}", "bold"))
         lines.append(
-            _under(cell(f"{what} of {whose}, placed at {moment(hold.placed_at)}, {_rows(hold.kept)} kept apart"))
+            under(
+                cell(f"{what} of {whose}, placed at {moment(hold.placed_at)}, {counted(hold.kept, 'row')} kept apart")
+            )
         )
-        lines.append(_under(Text(f"hold id {hold.hold_id}", style="dim")))
+        lines.append(under(Text(f"hold id {hold.hold_id}", style="dim")))
     return Group(*lines) if lines else Text("No legal hold at this company.")
 
 
@@ -163,7 +170,7 @@ def held_content(found: HeldContent) -> RenderableType:
     for row in found.rows:
         lines += [Text(""), Text(f"{row.relation} {row.record_id}, kept at {moment(row.kept_at)}", style="bold")]
         told = {name: value for name, value in row.content.items() if value is not None and name != "record_id"}
-        lines += [_under(line) for line in map(_field, told, told.values())]
+        lines += [under(line) for line in map(_field, told, told.values())]
     if not found.rows:
         lines += [Text(""), Text("It keeps nothing yet: what it names is stored as usual.")]
     return Group(*lines)
@@ -186,7 +193,9 @@ def released(done: HoldReleased, *, tenant: str, store: str = "") -> RenderableT
         checked = f"and {done.remaining} are still there"
     were = "was" if done.removed == 1 else "were"
     follows = f"A worker follows it up in files, log and backups: {_show(done.erasure_id, tenant, store)}"
-    return Group(Text(f"Released. {_rows(done.removed)} that it had kept {were} deleted, {checked}."), command(follows))
+    return Group(
+        Text(f"Released. {counted(done.removed, 'row')} that it had kept {were} deleted, {checked}."), command(follows)
+    )
 
 
 def _requests(report: ForgetReport, tenant: str, store: str) -> list[RenderableType]:
@@ -217,7 +226,9 @@ def _held(report: ForgetReport) -> list[RenderableType]:
         return []
     table = grid("held", "basis", "review at", "hold id")
     for hold_id, records in by_hold.items():
-        table.add_row(_records(len(records)), cell(records[0].basis), moment(records[0].review_at), str(hold_id))
+        table.add_row(
+            counted(len(records), "record"), cell(records[0].basis), moment(records[0].review_at), str(hold_id)
+        )
     return [Text(""), Text("Refused by a legal hold:", style="bold"), Text(_added_up(report)), table]
 
 
@@ -225,10 +236,11 @@ def _added_up(report: ForgetReport) -> str:
     """How many rows are deleted and how many are kept, which together are all of them."""
     every = sum(copy.planned if report.dry_run else copy.removed for copy in report.copies)
     kept = sum(report.kept.values())
-    records = _records(len({record.record_id for record in report.held}))
+    records = counted(len({record.record_id for record in report.held}), "record")
     deleted, apart = ("would be deleted for good", "would be kept apart") if report.dry_run else DONE
     whose = " Whose they were is kept with them." if "subjects" in report.kept else ""
-    return f"Of {_rows(every)}, {every - kept} {deleted} and {kept}, of {records}, {apart}, out of every read.{whose}"
+    gone = f"{every - kept} {deleted} and {kept}, of {records}, {apart}, out of every read"
+    return f"Of {counted(every, 'row')}, {gone}.{whose}"
 
 
 def _left(report: ForgetReport) -> list[RenderableType]:
@@ -242,9 +254,8 @@ def _left(report: ForgetReport) -> list[RenderableType]:
 
 def _remaining(ids: tuple[UUID, ...], what: str, why: str) -> str:
     one = len(ids) == 1
-    who = f"1 {what}" if one else f"{len(ids)} {what}s"
     how = "remains here, to be forgotten by its id" if one else "remain here, to be forgotten by their ids"
-    return f"{who} {why} {how}: {', '.join(map(str, ids))}"
+    return f"{counted(len(ids), what)} {why} {how}: {', '.join(map(str, ids))}"
 
 
 def _here(report: ForgetReport) -> list[Remainder]:
@@ -294,20 +305,4 @@ def _counts(rows: Mapping[str, int]) -> RenderableType:
     for relation, number in rows.items():
         if number:
             table.add_row(str(number), relation)
-    return _under(table)
-
-
-def _under(shown: RenderableType) -> RenderableType:
-    return Padding(shown, (0, 0, 0, 2), expand=False)
-
-
-def _rows(number: int) -> str:
-    return "1 row" if number == 1 else f"{number} rows"
-
-
-def _people(lives: int) -> str:
-    return "1 person" if lives == 1 else f"{lives} people"
-
-
-def _records(number: int) -> str:
-    return "1 record" if number == 1 else f"{number} records"
+    return under(table)

@@ -13,6 +13,7 @@ from olvido.domain.encoding import MARK
 from olvido.domain.export_document import UNREADABLE, reasons
 from olvido.domain.instants import KeepType, is_expired
 from olvido.domain.lifecycle import require_past
+from olvido.domain.plain import counted
 from olvido.domain.policy import Policy, expiry
 from olvido.domain.records import NewPreference
 from olvido.domain.scope import Scope
@@ -60,10 +61,9 @@ def checked(
         else:
             records.append(record)
     if problems:
-        count = f"1 {unit}" if len(problems) == 1 else f"{len(problems)} {unit}s"
         rest = [f"and {len(problems) - MOST_SHOWN} more"] if len(problems) > MOST_SHOWN else []
         shown = "\n".join([*problems[:MOST_SHOWN], *rest])
-        raise InvalidInput(f"{count} cannot be imported, so nothing was written. Mend:\n{shown}")
+        raise InvalidInput(f"{counted(len(problems), unit)} cannot be imported, so nothing was written. Mend:\n{shown}")
     return tuple(records)
 
 

@@ -7,13 +7,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
-from rich.padding import Padding
 from rich.text import Text
 
 from olvido.domain.erasure import FILES
 from olvido.surfaces.erasure_reports import applied_again
 from olvido.surfaces.reports import moment
-from olvido.surfaces.terminal import cell, grid
+from olvido.surfaces.terminal import cell, grid, under
 
 if TYPE_CHECKING:
     from olvido.domain.receipt import Receipt, ReceiptStep, VerifiedReceipt
@@ -92,7 +91,7 @@ def verified(found: VerifiedReceipt, against: CheckedAgainst) -> RenderableType:
         *(cell(fact) for fact in facts),
         _steps(receipt),
         Text("What this receipt does not attest", style="bold"),
-        *(Padding(cell(line), (0, 0, 0, 2), expand=False) for line in does_not_attest(receipt)),
+        *(under(cell(line)) for line in does_not_attest(receipt)),
     )
 
 

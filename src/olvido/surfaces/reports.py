@@ -8,11 +8,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
-from rich.padding import Padding
 from rich.text import Text
 
 from olvido.domain.plain import instant
-from olvido.surfaces.terminal import cell, grid, plain
+from olvido.surfaces.terminal import cell, grid, plain, under
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -44,8 +43,8 @@ def preferences(found: Iterable[Preference]) -> RenderableType:
     parts: list[RenderableType] = []
     for one in found:
         parts.append(cell(f"{one.key} = {one.value}", "bold"))
-        parts.append(_under(cell(f"{origin(one.origin)}; said at {moment(one.said_at)}; version {one.version}")))
-        parts.append(_under(Text(f"expires at {until(one.expires_at)}", style="dim")))
+        parts.append(under(cell(f"{origin(one.origin)}; said at {moment(one.said_at)}; version {one.version}")))
+        parts.append(under(Text(f"expires at {until(one.expires_at)}", style="dim")))
         parts.append(_record(one.record_id))
     return Group(*parts) if parts else Text("No current preference.")
 
@@ -75,15 +74,15 @@ def episodes(page: Page[Episode]) -> RenderableType:
         named = (one.definition, one.case_id, one.status)
         parts.append(cell("  ".join([moment(one.occurred_at), *(name for name in named if name)]), "cyan"))
         said = [f"{name}: {value}" for name, value in one.fields.items()]
-        parts.extend(_under(Text(plain(line))) for line in said)
-        parts.append(_under(cell(origin(one.origin), "dim")))
+        parts.extend(under(Text(plain(line))) for line in said)
+        parts.append(under(cell(origin(one.origin), "dim")))
         parts.append(_record(one.record_id))
     more = [] if page.next_cursor is None else [Text(f"More: --cursor {page.next_cursor}", style="dim")]
     return Group(*parts, *more)
 
 
 def _record(record_id: UUID) -> RenderableType:
-    return _under(Text(f"record id {record_id}", style="dim"))
+    return under(Text(f"record id {record_id}", style="dim"))
 
 
 def written(result: Written[Preference] | Written[Episode]) -> RenderableType:
@@ -105,20 +104,20 @@ def recall(found: Recall, *, explain: bool = False) -> RenderableType:
     parts: list[RenderableType] = []
     if found.consult:
         parts.append(Text("Consult", style="bold"))
-        parts.extend(_under(cell(one.label, "yellow")) for one in found.consult)
+        parts.extend(under(cell(one.label, "yellow")) for one in found.consult)
     if found.preferences:
         parts.append(Text("Current preferences, always offered", style="bold"))
     for preference in found.preferences:
-        parts.extend([_under(cell(preference.label)), _ids(preference, explain=explain)])
+        parts.extend([under(cell(preference.label)), _ids(preference, explain=explain)])
     if found.items:
         parts.append(Text("History, best match first", style="bold"))
     for one in found.items:
-        parts.append(_under(cell(one.label, "cyan")))
+        parts.append(under(cell(one.label, "cyan")))
         said = [f"{name}: {value}" for name, value in one.record.fields.items()]
-        parts.extend(_under(Text(plain(line)), 4) for line in said)
+        parts.extend(under(Text(plain(line)), 4) for line in said)
         parts.append(_ids(one, explain=explain))
         again = (f"also {origin(other.origin)}, {moment(other.at)}, record id {other.record_id}" for other in one.also)
-        parts.extend(_under(cell(line, "dim"), 4) for line in again)
+        parts.extend(under(cell(line, "dim"), 4) for line in again)
     if not parts:
         parts.append(Text("Nothing is recalled: nothing stored for this person bears on the question."))
     if found.omitted:
@@ -133,7 +132,7 @@ def _ids(item: RecallItem[Preference] | RecallItem[Episode], *, explain: bool) -
     if explain and item.parts is not None:
         numbers = ((part.name, getattr(item.parts, part.name)) for part in fields(item.parts) if part.name != "score")
         detail += "; " + ", ".join(f"{name} {'-' if number is None else f'{number:.3f}'}" for name, number in numbers)
-    return _under(Text(detail, style="dim"), 4)
+    return under(Text(detail, style="dim"), 4)
 
 
 def context_note(block: ContextBlock) -> str:
@@ -161,7 +160,3 @@ def summaries(found: Sequence[Summary]) -> RenderableType:
             str(one.record_id),
         )
     return table if table.rows else Text("No episode names a case, so there is nothing to summarise.")
-
-
-def _under(shown: RenderableType, columns: int = 2) -> RenderableType:
-    return Padding(shown, (0, 0, 0, columns), expand=False)

@@ -7,7 +7,8 @@ import sys
 import unicodedata
 from typing import TextIO, cast
 
-from rich.console import Console
+from rich.console import Console, RenderableType
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -76,6 +77,11 @@ def console(file: TextIO | None = None) -> Console:
         highlight=False,
         soft_wrap=False,
     )
+
+
+def under(shown: RenderableType, columns: int = 2) -> RenderableType:
+    """What belongs to the line above it, that many columns further in."""
+    return Padding(shown, (0, 0, 0, columns), expand=False)
 
 
 def grid(*columns: str) -> Table:

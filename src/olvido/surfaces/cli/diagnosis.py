@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from olvido.domain.plain import counted
 from olvido.errors import DataDirectoryError
 from olvido.surfaces.cli.options import AsJson, DatabaseUrl, DataDir, KeysDir, LedgerDir, WorkerUrl
 from olvido.surfaces.cli.runtime import answer, where
@@ -81,10 +82,9 @@ def _diagnose(place: Where, tenant: str | None, lives: int) -> Diagnosis:
 
 def _told(diagnosis: Diagnosis) -> RenderableType:
     from rich.console import Group
-    from rich.padding import Padding
     from rich.text import Text
 
-    from olvido.surfaces.terminal import cell
+    from olvido.surfaces.terminal import cell, under
 
     styles = {"error": "red", "warning": "yellow", "note": "dim"}
     parts: list[RenderableType] = [Text(line) for line in _facts(diagnosis)]
@@ -92,10 +92,10 @@ def _told(diagnosis: Diagnosis) -> RenderableType:
         parts += [Text(""), _sizes(diagnosis), Text("")]
     for finding in diagnosis.findings:
         parts.append(cell(f"{finding.severity} {finding.code}: {finding.problem}", styles[finding.severity]))
-        parts.append(Padding(cell(finding.remedy), (0, 0, 0, 2), expand=False))
+        parts.append(under(cell(finding.remedy)))
     if diagnosis.not_looked_at:
         parts.append(Text("Not looked at", style="bold"))
-        parts += [Padding(cell(line), (0, 0, 0, 2), expand=False) for line in diagnosis.not_looked_at]
+        parts += [under(cell(line)) for line in diagnosis.not_looked_at]
     parts.append(Text(_verdict(diagnosis), style="bold"))
     return Group(*parts)
 
@@ -151,7 +151,7 @@ def _verdict(diagnosis: Diagnosis) -> str:
     if not diagnosis.findings:
         return "No findings."
     counts = [
-        f"{count} {name}{'' if count == 1 else 's'}"
+        counted(count, name)
         for name in ("error", "warning", "note")
         if (count := sum(1 for finding in diagnosis.findings if finding.severity == name))
     ]

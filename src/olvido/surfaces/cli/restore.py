@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from olvido.domain.plain import counted
 from olvido.errors import DataDirectoryError
 from olvido.surfaces.cli.options import AsJson, DatabaseUrl, DataDir, LedgerDir, PolicyFile, WorkerUrl, example
 from olvido.surfaces.cli.runtime import answer, progress_bar, where
@@ -112,7 +113,9 @@ def _checked(report: RestoreReport, store: str) -> RenderableType:
 def _lines(report: RestoreReport) -> list[str]:
     lines = [report.explanation]
     if report.ledger_id is not None:
-        lines.append(f"Ledger {report.ledger_id}: {_removals(report.entries)} written down in it as carried out.")
+        lines.append(
+            f"Ledger {report.ledger_id}: {counted(report.entries, 'removal')} written down in it as carried out."
+        )
     counts = {
         "were carried out and are missing in this database": report.missing_here,
         "were carried out here and are missing in the ledger": report.missing_in_ledger,
@@ -121,16 +124,9 @@ def _lines(report: RestoreReport) -> list[str]:
     }
     lines += [f"Of the removals, {count} {said}." for said, count in counts.items() if count]
     if report.still_here:
-        lines.append(f"Here, although the ledger says that they were forgotten: {_people(report.still_here)}.")
+        people = counted(report.still_here, "person", "people")
+        lines.append(f"Here, although the ledger says that they were forgotten: {people}.")
     return lines
-
-
-def _removals(count: int) -> str:
-    return "1 removal" if count == 1 else f"{count} removals"
-
-
-def _people(count: int) -> str:
-    return "1 person" if count == 1 else f"{count} people"
 
 
 def _verdict(report: RestoreReport, store: str) -> str:
@@ -149,11 +145,15 @@ def _replayed(report: ReplayReport, store: str) -> RenderableType:
     if report.new_ledger:
         lines.append("Made a new ledger.")
     if report.written_back:
-        lines.append(f"Written into the ledger, from what the database knows: {_removals(report.written_back)}.")
+        lines.append(
+            f"Written into the ledger, from what the database knows: {counted(report.written_back, 'removal')}."
+        )
     if report.applied or not report.absent:
-        lines.append(f"Carried out again: {_removals(report.applied)}, of {sum(report.removed.values())} rows.")
+        lines.append(
+            f"Carried out again: {counted(report.applied, 'removal')}, of {sum(report.removed.values())} rows."
+        )
     if report.absent:
-        lines.append(f"Noted only, as nothing of it was in this copy: {_removals(report.absent)}.")
+        lines.append(f"Noted only, as nothing of it was in this copy: {counted(report.absent, 'removal')}.")
     if report.requests:
         lines.append(
             "The requests to forget go on under their ids: "
