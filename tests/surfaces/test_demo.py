@@ -16,7 +16,7 @@ from olvido.adapters import embedded
 from olvido.errors import DataDirectoryError
 from olvido.surfaces.cli.main import app
 from olvido.surfaces.demo.directory import MARK, ledger_beside, make_fresh
-from olvido.surfaces.demo.show import STORY, support_cases, try_next
+from olvido.surfaces.demo.show import STORY, _Told, support_cases, try_next
 from olvido.surfaces.demo.stage import CUSTOMER, Stage
 from olvido.surfaces.import_lines import parse, scopes
 from olvido.surfaces.importing import load
@@ -82,6 +82,13 @@ def test_what_to_try_next_can_be_pasted() -> None:
         words = shlex.split(command)
         assert words[words.index("--data-dir") + 1] == "my data"
         root.commands[words[1]].make_context(words[1], words[2:])  # type: ignore[attr-defined]
+
+
+def test_what_to_try_next_is_not_folded(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each command is one line, however long the name of the directory is."""
+    home = Path("a-directory-with-a-long-name" * 5)
+    _Told(home).ends(holds=True, seconds=1)
+    assert {f"   {line}" for line in try_next(home)} <= set(capsys.readouterr().out.splitlines())
 
 
 def test_the_demo_removes_only_what_it_made(tmp_path: Path) -> None:

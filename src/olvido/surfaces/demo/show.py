@@ -209,8 +209,9 @@ class _Told:
         self._out.print(Text(f"{verdict} {seconds:.0f} s in all.", style="bold" if holds else "bold red"))
         self._out.print()
         self._out.print(Text("Try next, with what was just loaded:"))
-        for line in try_next(self._data_dir):
-            self._out.print(command(f"   {line}", "green"), crop=False)
+        # In a group, as a console takes what it prints alone apart, and would fold it.
+        hints = Group(*(command(f"   {line}", "green") for line in try_next(self._data_dir)))
+        self._out.print(hints, crop=False)
 
 
 def _indented(shown: RenderableType) -> RenderableType:
