@@ -278,7 +278,7 @@ async def environment_of(settings: Settings, stack: AsyncExitStack, *, locked: b
     embedder = settings.embedder or await _default_embedder(stack)
     if not 1 <= embedder.dimensions <= MAX_DIMENSIONS:
         raise InvalidInput(f"Vectors may have 1 to {MAX_DIMENSIONS} dimensions. Use an embedder with shorter ones.")
-    request_url, worker_url, eraser_url = await _urls(settings, stack)
+    request_url, worker_url, eraser = await _logins(settings, stack)
     is_worker = await _refuse_unsafe(request_url, "olvido_app", settings.timeout)
     if worker_url is not None:
         await _refuse_unsafe(worker_url, "olvido_worker", settings.timeout)
@@ -312,7 +312,7 @@ async def environment_of(settings: Settings, stack: AsyncExitStack, *, locked: b
         connectors=connectors_of(policy, settings.connectors, os.environ, stack),
         unset=unset_variables(policy, os.environ),
         cache=settings.cache,
-        eraser=None if eraser_url is None else Eraser(eraser_url),
+        eraser=eraser,
     )
 
 
@@ -326,11 +326,12 @@ async def _refuse_unsafe(url: str, role: str, seconds: float) -> bool:
         return await is_member(connection, "olvido_worker")
 
 
-async def _urls(settings: Settings, stack: AsyncExitStack) -> tuple[str, str | None, str | None]:
+async def _logins(settings: Settings, stack: AsyncExitStack) -> tuple[str, str | None, Eraser | None]:
     """The logins for requests, duties and rewriting files."""
     target = settings.target
     if isinstance(target, str) and target.startswith(URL_SCHEMES):
-        return target, settings.worker_url, settings.eraser_url
+        eraser = None if settings.eraser_url is None else Eraser(settings.eraser_url)
+        return target, settings.worker_url, eraser
     if isinstance(target, str) and "://" in target:
         raise InvalidInput("This URL is not of a PostgreSQL database. Write it as postgresql://login@host/database.")
     if settings.worker_url is not None or settings.eraser_url is not None:
@@ -342,7 +343,7 @@ async def _urls(settings: Settings, stack: AsyncExitStack) -> tuple[str, str | N
     server = await asyncio.to_thread(embedded.start, data_directory(target))
     stack.push_async_callback(asyncio.to_thread, server.close)
     await asyncio.to_thread(migrate, server.urls.superuser, leaves=EMBEDDED_LEAVES)
-    return server.urls.app, server.urls.worker, server.urls.eraser
+    return server.urls.app, server.urls.worker, Eraser(server.urls.eraser, remove=server.remove_files)
 
 
 async def _default_embedder(stack: AsyncExitStack) -> Embedder:

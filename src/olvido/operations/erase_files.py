@@ -17,6 +17,7 @@ from olvido.domain.erasure import HOLD, RECORDS, WHOLE_LIVES, Outcome, Step, Ste
 from olvido.domain.holds import HOLD_KEEPS
 from olvido.domain.plain import instant, plain
 from olvido.operations.environment import Environment
+from olvido.operations.erase_strays import Look, Strays
 from olvido.storage import rows
 from olvido.storage.data_map import DATA_MAP, FORGOTTEN, ColumnClass
 from olvido.storage.database import Transaction
@@ -117,6 +118,7 @@ class _Round:
         self._known: dict[str, _Known] = {}
         self._failed: dict[str, str] = {}
         self._done: set[str] = set()
+        self._strays = Strays(environment, turn)
 
     async def work(self, steps: Sequence[Step]) -> list[Outcome]:
         needs = await self._needs(steps)
@@ -127,7 +129,7 @@ class _Round:
         if waiting:
             now = await self._locate(waiting)
             await self._rewrite(self._todo(waiting, now))
-            await self._judge(waiting, now)
+            await self._judge(waiting, now, await self._strays.look())
         return [need.outcome or _open(need, ()) for need in needs]
 
     async def _needs(self, steps: Sequence[Step]) -> list[_Need]:
@@ -182,6 +184,8 @@ class _Round:
 
     async def _rewrite(self, todo: list[str]) -> None:
         """One relation after another; those that were in use once more at the end."""
+        if todo:
+            await self._strays.begin()
         ends = time.monotonic() + ROUND_SECONDS
         busy: list[str] = []
         for number, file in enumerate(todo[:RELATIONS_AT_ONCE]):
@@ -219,12 +223,12 @@ class _Round:
             )
         return False
 
-    async def _judge(self, needs: list[_Need], now: datetime) -> None:
+    async def _judge(self, needs: list[_Need], now: datetime, look: Look) -> None:
         horizon: Horizon | None = None
         for need in needs:
             missing = sorted(file for file in need.files if not self._covered(need, file))
             if not missing:
-                need.outcome = await self._verified(need)
+                need.outcome = _open(need, look.blockers) if look.blockers else await self._verified(need, look)
                 continue
             reasons = [self._failed[file] for file in missing if file in self._failed]
             if in_vain := [file for file in missing if file in self._done]:
@@ -244,12 +248,12 @@ class _Round:
                 again_at=None if reasons else max(resting, default=now),
             )
 
-    async def _verified(self, need: _Need) -> Outcome:
+    async def _verified(self, need: _Need, look: Look) -> Outcome:
         measured = [{"relation": file, **self._known[file].evidence} for file in sorted(need.files)]
         lsn = max((one.pop("lsn") for one in measured), key=place, default=None) or await self._turn.position()
         return Outcome(
             status=StepStatus.VERIFIED,
-            evidence={"relations": measured, "lsn": lsn, **_since(need)},
+            evidence={"relations": measured, "lsn": lsn, **look.evidence(), **_since(need)},
             settled=True,
         )
 

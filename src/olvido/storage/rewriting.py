@@ -26,6 +26,7 @@ from olvido.storage.inspection import Looking, all_rows, connect, first_row
 from olvido.storage.queries import Statement, statements
 from olvido.storage.row_policies import ERASER
 from olvido.storage.rows import utc, utc_or_none
+from olvido.storage.stray_files import RemoveFiles
 from olvido.storage.translation import translated
 
 LOCK_SECONDS = 1.5
@@ -106,10 +107,15 @@ class NotRewritten:
 
 
 class Eraser:
-    """How to log in as olvido_eraser. url: postgresql://, with no pooler between that would share out its sessions."""
+    """How to log in as olvido_eraser.
 
-    def __init__(self, url: str) -> None:
+    url: postgresql://, with no pooler between that would share out its sessions. remove: removes stray files, where the
+    data directory is ours.
+    """
+
+    def __init__(self, url: str, *, remove: RemoveFiles | None = None) -> None:
         self._url = url
+        self._remove = remove
 
     @asynccontextmanager
     async def turn(self, *, longest_lock: float = LONGEST_LOCK) -> AsyncIterator[EraserTurn | None]:
@@ -120,7 +126,7 @@ class Eraser:
         connection = await connect(self._url, seconds=CONNECT_SECONDS, autocommit=True)
         async with translated(), connection:
             await refuse_unsafe(connection, role=ERASER)
-            turn = EraserTurn(connection, longest_lock)
+            turn = EraserTurn(connection, longest_lock, remove=self._remove)
             await turn.limit(LONGEST_STATEMENT)
             taken = await first_row(connection, _SQL["take_turn"])
             if taken["standby"]:
@@ -129,10 +135,14 @@ class Eraser:
 
 
 class EraserTurn:
-    """A session of olvido_eraser that is alone at it. connection: for what `storage.rewriting_log` does in its turn."""
+    """A session of olvido_eraser that is alone at it.
 
-    def __init__(self, connection: Looking, longest_lock: float) -> None:
+    connection: for what `storage.rewriting_log` and `storage.stray_files` do in its turn. remove: see `Eraser`.
+    """
+
+    def __init__(self, connection: Looking, longest_lock: float, *, remove: RemoveFiles | None = None) -> None:
         self.connection = connection
+        self.remove = remove
         self._longest_lock = longest_lock
 
     async def limit(self, seconds: float) -> None:

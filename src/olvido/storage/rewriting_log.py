@@ -112,6 +112,17 @@ async def turn_over(connection: Looking, known: Sequence[LogEnd | None]) -> Turn
     return turned
 
 
+async def checkpoint(connection: Looking) -> str | None:
+    """Have the server write what it still has to write to its files. Returns why not, or None once it has."""
+    try:
+        await connection.execute(_SQL["checkpoint"].text)
+    except psycopg.errors.InsufficientPrivilege:
+        return NOT_GRANTED
+    except psycopg.errors.QueryCanceled:
+        return SLOW_CHECKPOINT
+    return None
+
+
 async def receivers(connection: Looking) -> frozenset[str]:
     """The names of whoever receives the log at this moment."""
     return frozenset(row["name"] for row in await all_rows(connection, _SQL["receivers"]))

@@ -7,6 +7,7 @@ account     which system user runs the server when we are root
 layout      what lies where in the home directory, and with which permissions
 locks       advisory file locks, which the kernel releases for a killed process
 processes   what the process table says about PostgreSQL
+stray_files files that a crash of the server left, removed
 binaries    where the PostgreSQL programs are, and how they are run
 """
 

@@ -10,14 +10,14 @@ from __future__ import annotations
 import atexit
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 from urllib.parse import quote
 
-from olvido.adapters.embedded import binaries, cluster, locks, postmaster
+from olvido.adapters.embedded import binaries, cluster, locks, postmaster, stray_files
 from olvido.adapters.embedded.account import open_the_way, server_account
 from olvido.adapters.embedded.layout import Layout, prepare, socket_directory
 from olvido.errors import DataDirectoryError
@@ -73,6 +73,13 @@ class EmbeddedServer:
             # Not raised: the caller is done, and may be here because of an error of its own.
             facts = {"action": "embedded.close_failed", "error": type(error).__name__}
             _logger.warning("the embedded server may still run; the next handle to close stops it", extra=facts)
+
+    def remove_files(self, files: Sequence[str]) -> None:
+        """Remove files that belong to no relation, paths below the data directory. Raises DataDirectoryError.
+
+        Only after a checkpoint: the server has nothing to write to them then.
+        """
+        stray_files.remove(self._layout.pgdata, files)
 
     def __enter__(self) -> Self:
         return self

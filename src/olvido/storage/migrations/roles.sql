@@ -64,3 +64,14 @@ BEGIN
 EXCEPTION WHEN insufficient_privilege THEN
     NULL;
 END $$;
+DO $$
+BEGIN
+    IF NOT pg_catalog.has_function_privilege('olvido_eraser', 'pg_ls_dir(text)', 'EXECUTE') THEN
+        GRANT EXECUTE ON FUNCTION pg_catalog.pg_ls_dir(text) TO olvido_eraser;
+    END IF;
+    IF NOT pg_catalog.has_function_privilege('olvido_eraser', 'pg_stat_file(text, boolean)', 'EXECUTE') THEN
+        GRANT EXECUTE ON FUNCTION pg_catalog.pg_stat_file(text, boolean) TO olvido_eraser;
+    END IF;
+EXCEPTION WHEN insufficient_privilege THEN
+    NULL;
+END $$;

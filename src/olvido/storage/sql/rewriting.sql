@@ -66,6 +66,42 @@ SELECT before::bigint AS before, after::bigint AS after, ended::text::bigint AS 
        extract(epoch FROM waited)::double precision AS waited
   FROM olvido.rewrite(to_regclass('olvido.' || quote_ident(%(relation)s)))
 
+-- name: listing
+-- Whether this login may list files; and the instant after which a file may belong to a transaction that still goes on,
+-- with a minute for clocks that differ. NULL: that is not known, as a prepared transaction does not say when it began.
+SELECT has_function_privilege('pg_ls_dir(text)', 'EXECUTE')
+           AND has_function_privilege('pg_stat_file(text, boolean)', 'EXECUTE') AS may_list,
+       CASE WHEN pg_has_role('pg_read_all_stats', 'USAGE') AND NOT EXISTS (SELECT FROM pg_catalog.pg_prepared_xacts)
+            THEN least(min(xact_start), clock_timestamp()) - interval '1 minute' END AS ended_by
+  FROM pg_catalog.pg_stat_activity WHERE pid <> pg_backend_pid()
+
+-- name: stray_files
+-- Files with something in them, in the directories of our relations, that belong to no relation. left_behind: whoever
+-- began it is not there any more. Asked after `listing`: what was committed until then is known to be a relation's.
+WITH places AS (
+    SELECT DISTINCT substring(pg_relation_filepath(oid) FROM '^(.*)/') AS place
+      FROM pg_catalog.pg_class WHERE relnamespace = to_regnamespace('olvido') AND relkind IN ('r', 'i')
+), known AS MATERIALIZED (
+    SELECT pg_relation_filenode(oid) AS number FROM pg_catalog.pg_class WHERE relkind IN ('r', 'i', 't', 'm', 'S')
+), unknown AS MATERIALIZED (
+    SELECT p.place || '/' || name AS file FROM places p CROSS JOIN LATERAL pg_ls_dir(p.place) AS name
+     WHERE name ~ '^\d+(_[a-z]+)?(\.\d+)?$'
+       AND NOT EXISTS (SELECT FROM known k WHERE k.number = substring(name FROM '^\d+')::oid)
+)
+SELECT u.file, coalesce(s.modification < %(ended_by)s::timestamptz, false) AS left_behind
+  FROM unknown u CROSS JOIN LATERAL pg_stat_file(u.file, true) AS s WHERE s.size > 0 ORDER BY u.file
+
+-- name: writing_from
+-- The server as it is when files begin to be written: its time, and the timeline of its log.
+SELECT clock_timestamp() AS since, substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8) AS timeline
+
+-- name: went_on
+-- Whether this server has not crashed since an instant, nor another one taken its place: a crash sets all counts to nothing,
+-- and whoever takes its place begins a timeline.
+SELECT substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8) = %(timeline)s::text
+       AND least(b.stats_reset, w.stats_reset, a.stats_reset) < %(since)s::timestamptz AS went_on
+  FROM pg_catalog.pg_stat_bgwriter b, pg_catalog.pg_stat_wal w, pg_catalog.pg_stat_archiver a
+
 -- name: position
 -- Where the write-ahead log is.
 SELECT pg_current_wal_insert_lsn()::text AS lsn
