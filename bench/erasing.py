@@ -5,12 +5,14 @@ The table of docs/forgetting.md is printed from these rows, so that it can be ma
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, cast
 
+import olvido
 from bench.measure import Row, rates_row, say, size_row, times_row
 from bench.store import Store
 from olvido.domain.erasure import FILES, LOG, Step
@@ -57,6 +59,7 @@ async def erasing(store: Store, sizes: Sequence[int], *, rounds: int, name: str)
             await _one(store, subject, times)
         rows += times.rows(f"{name}_{size}")
     rows += await _together(store, name)
+    rows += await _swapping(store, name)
     rows.append(size_row(f"{name}_{BESIDE}", "records", float(str(store.administer("beside")["records"]))))
     return rows
 
@@ -94,6 +97,19 @@ async def _together(store: Store, name: str) -> list[Row]:
     ]
 
 
+async def _swapping(store: Store, name: str) -> list[Row]:
+    """Swap each leaf in which the company is, and time the slowest of them."""
+    swapped = []
+    for leaf in str(store.administer("leaves")["leaves"]).split():
+        say(f"swapping {leaf}")
+        relation = leaf.removeprefix("olvido.")
+        swapped.append(await asyncio.to_thread(olvido.swap_leaf, store.urls.superuser, relation))
+    return [
+        times_row(f"{name}_swap", [max(leaf.filling for leaf in swapped) * 1000]),
+        times_row(f"{name}_swap_lock", [max(leaf.locked for leaf in swapped) * 1000]),
+    ]
+
+
 def _step(report: ErasureReport, name: str) -> Step:
     return next(step for step in report.steps if step.step == name)
 
@@ -123,13 +139,18 @@ def table(rows: Sequence[Row], sizes: Sequence[int], records: int) -> Iterator[s
             cells = (_time(by_name[f"{name}_{size}_{level}"]) for level in ("E1", "E2", "E2_longest_lock", "E3"))
             yield f"| {others} | {size:,} | {' | '.join(cells)} |"
     yield ""
-    yield f"| records of the others | in the same leaf | E2 and E3 of {TOGETHER} people together | steps a second |"
-    yield "| --- | --- | --- | --- |"
+    yield (
+        f"| records of the others | in the same leaf | E2 and E3 of {TOGETHER} people together | steps a second "
+        "| filling the copy of a leaf | everyone waits for its swap |"
+    )
+    yield "| --- | --- | --- | --- | --- | --- |"
     for name, others in stores.items():
-        beside, took, steps = (
-            by_name[f"{name}_{what}"] for what in (BESIDE, f"{TOGETHER}_together", f"{TOGETHER}_together_steps")
+        beside, took, steps, filling, lock = (
+            by_name[f"{name}_{what}"]
+            for what in (BESIDE, f"{TOGETHER}_together", f"{TOGETHER}_together_steps", "swap", "swap_lock")
         )
-        yield f"| {others} | {beside.median:,.0f} | {_time(took)} | {steps.median:.0f} |"
+        times = f"{_time(took)} | {steps.median:.0f} | {_time(filling)} | {_time(lock)}"
+        yield f"| {others} | {beside.median:,.0f} | {times} |"
 
 
 def _time(row: Row) -> str:

@@ -54,6 +54,12 @@ SELECT (SELECT count(*) FROM olvido.episodes) AS records,
 -- Write out what is dirty and gather statistics, so that no later row pays for the filling.
 CHECKPOINT
 
+-- name: leaves
+-- The parts of the large relations in which the company "acme" is, as text in one row.
+SELECT string_agg(l.leaf, ' ' ORDER BY l.leaf) AS leaves
+  FROM (SELECT DISTINCT tableoid::regclass::text AS leaf FROM olvido.episodes WHERE tenant_id = 'acme'
+        UNION SELECT DISTINCT tableoid::regclass::text FROM olvido.index_entries WHERE tenant_id = 'acme') AS l
+
 -- name: beside
 -- Records in the files that are written anew when somebody at the company "acme" is forgotten.
 SELECT count(*) AS records FROM olvido.episodes

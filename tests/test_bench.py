@@ -98,12 +98,17 @@ def test_the_tables_of_erasing_are_made_from_its_rows() -> None:
             rows.append(times_row(f"{name}_10_{level}", [100.0 * number * factor, 100.0 * number * factor + 500]))
         rows.append(size_row(f"{name}_200_together", "ms", 1500.0 * factor))
         rows.append(rates_row(f"{name}_200_together_steps", [400 / factor], unit="steps/s"))
+        rows.append(times_row(f"{name}_swap", [900.0 * factor]))
+        rows.append(times_row(f"{name}_swap_lock", [50.0 * factor]))
         rows.append(size_row(f"{name}_records_in_the_same_leaf", "records", 8_000.0 * (factor - 1)))
     lines = list(erasing.table(rows, (10,), 100_000))
     times = ("350 ms, at most 600 ms", "450 ms, at most 700 ms", "550 ms, at most 800 ms", "650 ms, at most 900 ms")
     assert lines[2] == f"| little | 10 | {' | '.join(times)} |"
     assert lines[3].startswith("| 100,000 | 10 | 550 ms, at most 800 ms | 850 ms, at most 1.1 s | ")
-    assert lines[-2:] == ["| little | 0 | 1.5 s | 400 |", "| 100,000 | 16,000 | 4.5 s | 133 |"]
+    assert lines[-2:] == [
+        "| little | 0 | 1.5 s | 400 | 900 ms | 50 ms |",
+        "| 100,000 | 16,000 | 4.5 s | 133 | 2.7 s | 150 ms |",
+    ]
 
 
 def test_more_has_to_be_stored_than_is_asked_about(capsys: pytest.CaptureFixture[str]) -> None:

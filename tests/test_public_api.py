@@ -74,6 +74,7 @@ PUBLIC = [
     "StepStatus",
     "Strength",
     "Summary",
+    "SwappedLeaf",
     "VerifiedReceipt",
     "Written",
     "__version__",
@@ -83,6 +84,7 @@ PUBLIC = [
     "open",
     "restore_check",
     "restore_replay",
+    "swap_leaf",
     "verify_receipt",
 ]
 

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from olvido.memory import Memory, ScopedMemory, SessionMemory
     from olvido.restoring import restore_check, restore_replay
     from olvido.storage.migrations import migrate
+    from olvido.storage.swapping import SwappedLeaf, swap_leaf
 
     __version__: str
 
@@ -116,6 +117,7 @@ __all__ = [
     "StepStatus",
     "Strength",
     "Summary",
+    "SwappedLeaf",
     "VerifiedReceipt",
     "Written",
     "__version__",
@@ -125,6 +127,7 @@ __all__ = [
     "open",
     "restore_check",
     "restore_replay",
+    "swap_leaf",
     "verify_receipt",
 ]
 
@@ -172,6 +175,7 @@ _HOMES = {
     "olvido.memory": ("Memory", "ScopedMemory", "SessionMemory"),
     "olvido.restoring": ("restore_check", "restore_replay"),
     "olvido.storage.migrations": ("migrate",),
+    "olvido.storage.swapping": ("SwappedLeaf", "swap_leaf"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

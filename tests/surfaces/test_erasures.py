@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from uuid import uuid4
 
 import psycopg
 import pytest
 
 from tests.conftest import Clone
+from tests.storage.support import leaf
 from tests.surfaces.conftest import SCOPE, Run
 
 TENANT = ("--tenant", "acme")
@@ -119,3 +121,36 @@ def test_a_worker_that_is_hindered_says_so(cli: Run) -> None:
     worked = cli("worker", "--once", "--duty", "erase", "--json")
     assert worked.code == 1
     assert '"hindered": 1' in worked.out
+
+
+def test_an_administrator_swaps_a_leaf(erasing: Run, clone: Clone) -> None:
+    """It says how long everyone waited; the worker goes on from there; others are refused, and so is no leaf."""
+    erasure_id = forget(erasing)
+    with psycopg.connect(clone.superuser) as connection:
+        remainder = leaf(connection, "acme")
+    swapped = erasing("erasure", "swap", f"episodes_{remainder}", "--database-url", clone.superuser, "--json").document
+    assert (swapped["relation"], swapped["rows"], swapped["changed"]) == (f"episodes_{remainder}", 0, 0)
+    assert swapped["locked"] > 0
+    told = erasing("erasure", "swap", f"messages_{remainder}", "--database-url", clone.superuser)
+    assert told.code == 0
+    assert " ".join(told.out.split()).startswith(
+        f"messages_{remainder} was swapped for a copy with 0 rows, filled in 0.0 s, while none changed. Everyone waited"
+    )
+    assert erasing("erasure", "run", "--json").document["settled"] == {"E2": 1, "E3": 1}
+    shown = erasing("erasure", "show", erasure_id, *TENANT, "--json").document
+    relations = next(step for step in shown["steps"] if step["step"] == "files")["evidence"]["relations"]
+    assert [one["relation"] for one in relations if one.get("swapped")] == [
+        f"episodes_{remainder}",
+        f"messages_{remainder}",
+    ]
+    refused = erasing("erasure", "swap", f"episodes_{remainder}", "--json")
+    assert (refused.code, refused.document["error"]["code"]) == (6, "unsafe_database")
+    wrong = erasing("erasure", "swap", "episodes", "--database-url", clone.superuser, "--json")
+    assert (wrong.code, wrong.document["error"]["code"]) == (2, "invalid_input")
+
+
+def test_there_must_be_a_memory_to_swap(olvido_command: Run, tmp_path: Path) -> None:
+    """A directory without one is not made into one."""
+    refused = olvido_command("erasure", "swap", "episodes_0", "--data-dir", str(tmp_path / "none"), "--json")
+    assert (refused.code, refused.document["error"]["code"]) == (6, "data_directory")
+    assert not (tmp_path / "none").exists()

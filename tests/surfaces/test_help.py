@@ -34,7 +34,8 @@ EXPECTED = {
     ("preference", "history"), ("worker",), ("receipt", "issue"), ("receipt", "verify"), ("audit", "seal"),
     ("audit", "verify"), ("audit", "accept"), ("keys", "publish"), ("keys", "rotate"),
     ("restore", "check"), ("restore", "replay"),
-    ("erasure", "list"), ("erasure", "show"), ("erasure", "run"), ("erasure", "confirm"),
+    ("erasure", "list"), ("erasure", "show"),
+    ("erasure", "swap"), ("erasure", "run"), ("erasure", "confirm"),
     ("hold", "place"), ("hold", "list"), ("hold", "show"), ("hold", "release"),
 }  # fmt: skip
 

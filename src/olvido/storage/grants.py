@@ -6,13 +6,12 @@ the eraser, to rewrite it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from olvido.storage.data_map import SUBJECT_RELATIONS
 from olvido.storage.findings import Finding, Severity
-from olvido.storage.queries import PARTITIONED
+from olvido.storage.queries import is_leaf
 from olvido.storage.row_policies import APP, ERASER, OWNER, WORKER
 
 _ALL = "SELECT INSERT UPDATE DELETE"
@@ -44,7 +43,6 @@ GRANTS: Mapping[str, Mapping[str, str]] = {
 }
 """Verbs by relation and role; a verb on one column as `UPDATE(closed_at)`."""
 
-_LEAF = re.compile(rf"({'|'.join(PARTITIONED)})_\d+")
 PAST_ROWS = frozenset({"TRUNCATE", "TRIGGER", "REFERENCES"})
 """What row security does not stand before."""
 
@@ -54,7 +52,7 @@ def grant_findings(granted: Iterable[Mapping[str, Any]]) -> list[Finding]:
     found = {
         (row["relation"], row["role"], row["verb"])
         for row in granted
-        if row["role"] != OWNER and not (_LEAF.fullmatch(row["relation"]) and _rewrites(row))
+        if row["role"] != OWNER and not (is_leaf(row["relation"]) and _rewrites(row))
     }
     wanted = {
         (relation, role, verb)

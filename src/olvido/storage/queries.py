@@ -17,6 +17,7 @@ from importlib.resources import files
 PARTITIONED = ("episodes", "index_entries", "messages")
 
 _NAME = re.compile(r"^-- name: ([a-z_]+)$", re.MULTILINE)
+_LEAF = re.compile(rf"({'|'.join(PARTITIONED)})_\d+", re.ASCII)
 _READS_LEAVES = re.compile(rf"(?<!INSERT INTO )olvido\.({'|'.join(PARTITIONED)})\b")
 
 
@@ -33,6 +34,11 @@ class Statement:
     purpose: str
     text: bytes
     reads_leaves: bool
+
+
+def is_leaf(relation: str) -> bool:
+    """Whether this is the name of a part of a large relation."""
+    return _LEAF.fullmatch(relation) is not None
 
 
 @cache

@@ -23,7 +23,7 @@ from olvido.errors import UnsafeDatabase
 from olvido.storage.catalogue_checks import statistics_findings, stranger_findings
 from olvido.storage.guard import refuse_unsafe
 from olvido.storage.inspection import Looking, all_rows, connect, first_row
-from olvido.storage.queries import Statement, statements
+from olvido.storage.queries import Statement, is_leaf, statements
 from olvido.storage.row_policies import ERASER
 from olvido.storage.rows import utc, utc_or_none
 from olvido.storage.stray_files import RemoveFiles
@@ -44,6 +44,7 @@ _DOCTOR = statements("doctor")
 _NUMBER = re.compile(r"\d+")
 _COPIES = frozenset({"statistics", "materialized view"})
 
+_OR_SWAP = ", or have an administrator run `olvido erasure swap {}`"
 ON_A_STANDBY = "The eraser's login leads to a standby. Give it the address of the primary server."
 
 
@@ -208,7 +209,7 @@ class EraserTurn:
             return NotRewritten(
                 relation=relation,
                 reason=f"{relation} takes longer to rewrite than it may be locked; allow more with `olvido erasure run "
-                "--longest-lock SECONDS` at a quiet hour",
+                f"--longest-lock SECONDS` at a quiet hour{_OR_SWAP.format(relation) if is_leaf(relation) else ''}",
             )
         except psycopg.errors.InsufficientPrivilege:
             return NotRewritten(

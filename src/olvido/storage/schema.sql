@@ -31,6 +31,54 @@ END $$;
 
 ALTER FUNCTION olvido.begin_life(tenant text, external text, minted uuid, at timestamp with time zone) OWNER TO olvido_owner;
 
+CREATE FUNCTION olvido.catch_up(relation regclass, since xid, OUT gone bigint) RETURNS bigint
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog'
+    AS $_$
+DECLARE
+    copy text := olvido.copy_of(relation);
+    same text := (
+        SELECT string_agg(format('c.%1$I = l.%1$I', a.attname), ' AND ')
+          FROM pg_catalog.pg_index i
+          JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey)
+         WHERE i.indrelid = relation AND i.indisprimary);
+    kept bigint;
+    found bigint;
+BEGIN
+    EXECUTE format('DELETE FROM %s c USING %s l WHERE age(l.xmin) <= age($1) AND %s', copy, relation, same) USING since;
+    EXECUTE format('SELECT count(*) FROM %s l WHERE age(l.xmin) > age($1)', relation) INTO kept USING since;
+    EXECUTE format('SELECT count(*) FROM %s', copy) INTO found;
+    gone := found - kept;
+    IF gone <> 0 THEN
+        EXECUTE format('DELETE FROM %s c WHERE NOT EXISTS (SELECT FROM %s l WHERE %s)', copy, relation, same);
+    END IF;
+END $_$;
+
+ALTER FUNCTION olvido.catch_up(relation regclass, since xid, OUT gone bigint) OWNER TO olvido_owner;
+
+CREATE FUNCTION olvido.copy_of(relation regclass) RETURNS text
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog'
+    RETURN (SELECT format('olvido.%I'::text, ((c.relname)::text || '_copy'::text)) AS format FROM pg_class c WHERE (c.oid = (copy_of.relation)::oid));
+
+ALTER FUNCTION olvido.copy_of(relation regclass) OWNER TO olvido_owner;
+
+CREATE FUNCTION olvido.copying(relation regclass, since xid, OUT all_rows text, OUT later_rows text, OUT write text) RETURNS record
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog'
+    AS $$
+    SELECT format('COPY (SELECT * FROM %s ORDER BY %s) TO STDOUT (FORMAT binary)', relation, k.columns),
+           format('COPY (SELECT * FROM %s WHERE age(xmin) <= age(%L::xid)) TO STDOUT (FORMAT binary)', relation, since),
+           format('COPY %s FROM STDIN (FORMAT binary, FREEZE)', olvido.copy_of(relation))
+      FROM (SELECT string_agg(quote_ident(a.attname), ', ' ORDER BY o.position) AS columns
+              FROM pg_catalog.pg_index i
+             CROSS JOIN LATERAL unnest(i.indkey::smallint[]) WITH ORDINALITY AS o (attnum, position)
+              JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = o.attnum
+             WHERE i.indrelid = relation AND i.indisprimary) AS k
+$$;
+
+ALTER FUNCTION olvido.copying(relation regclass, since xid, OUT all_rows text, OUT later_rows text, OUT write text) OWNER TO olvido_owner;
+
 CREATE FUNCTION olvido.create_leaves(leaves integer) RETURNS integer
     LANGUAGE plpgsql
     AS $$
@@ -149,6 +197,24 @@ END $$;
 
 ALTER FUNCTION olvido.let_rewrite(relation regclass) OWNER TO olvido_owner;
 
+CREATE FUNCTION olvido.make_copy(relation regclass) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog'
+    AS $$
+BEGIN
+    EXECUTE format('CREATE TABLE %s (LIKE %s INCLUDING ALL)', olvido.copy_of(relation), relation);
+    PERFORM olvido.silence(olvido.copy_of(relation)::regclass);
+END $$;
+
+ALTER FUNCTION olvido.make_copy(relation regclass) OWNER TO olvido_owner;
+
+CREATE FUNCTION olvido.parent_of(relation regclass) RETURNS regclass
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog'
+    RETURN (SELECT (i.inhparent)::regclass AS inhparent FROM pg_inherits i WHERE (i.inhrelid = (parent_of.relation)::oid));
+
+ALTER FUNCTION olvido.parent_of(relation regclass) OWNER TO olvido_owner;
+
 CREATE FUNCTION olvido.queue(scope_key text, alone boolean) RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -182,6 +248,31 @@ END $$;
 
 ALTER FUNCTION olvido.rewrite(relation regclass, OUT before oid, OUT after oid, OUT ended xid8, OUT begun_at timestamp with time zone, OUT waited interval, OUT took interval) OWNER TO olvido_owner;
 
+CREATE FUNCTION olvido.shut(relation regclass, OUT begun_at timestamp with time zone, OUT waited interval) RETURNS record
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog'
+    AS $$
+DECLARE
+    asked timestamptz := clock_timestamp();
+    other regclass;
+BEGIN
+    LOCK TABLE olvido.subjects IN ACCESS EXCLUSIVE MODE;
+    FOR other IN
+        SELECT DISTINCT CASE WHEN k.conrelid = relation THEN k.confrelid ELSE k.conrelid END::regclass
+          FROM pg_catalog.pg_constraint k
+         WHERE k.contype = 'f' AND (k.conrelid = relation OR k.confrelid = olvido.parent_of(relation) AND k.conparentid = 0)
+         ORDER BY 1
+    LOOP
+        EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', other);
+    END LOOP;
+    EXECUTE format('LOCK TABLE ONLY %s IN ACCESS EXCLUSIVE MODE', olvido.parent_of(relation));
+    EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', relation);
+    begun_at := clock_timestamp();
+    waited := begun_at - asked;
+END $$;
+
+ALTER FUNCTION olvido.shut(relation regclass, OUT begun_at timestamp with time zone, OUT waited interval) OWNER TO olvido_owner;
+
 CREATE FUNCTION olvido.silence(relation regclass) RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -198,6 +289,60 @@ BEGIN
 END $$;
 
 ALTER FUNCTION olvido.silence(relation regclass) OWNER TO olvido_owner;
+
+CREATE FUNCTION olvido.swap(relation regclass, OUT before oid, OUT after oid, OUT rows bigint) RETURNS record
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog'
+    AS $$
+DECLARE
+    copy regclass := olvido.copy_of(relation);
+    parent regclass := olvido.parent_of(relation);
+    leaf name;
+    bound text;
+    keys text[];
+    referring text[];
+    copied bigint;
+    statement text;
+BEGIN
+    EXECUTE format('SELECT count(*) FROM %s', relation) INTO rows;
+    EXECUTE format('SELECT count(*) FROM %s', copy) INTO copied;
+    IF rows <> copied THEN
+        RAISE EXCEPTION 'the copy of % has % rows instead of %', relation, copied, rows;
+    END IF;
+    before := pg_relation_filenode(relation);
+    after := pg_relation_filenode(copy);
+    SELECT c.relname, pg_get_expr(c.relpartbound, c.oid) INTO leaf, bound
+      FROM pg_catalog.pg_class c WHERE c.oid = relation;
+    keys := ARRAY(SELECT format('ADD %s', pg_get_constraintdef(oid)) FROM pg_catalog.pg_constraint
+                   WHERE conrelid = relation AND contype = 'f');
+    -- Keys that refer to the rows of the leaf hold it fast. They are made again, and checked.
+    FOR statement, referring IN
+        SELECT format('ALTER TABLE %s DROP CONSTRAINT %I', conrelid::regclass, conname),
+               referring || format('ALTER TABLE %s ADD CONSTRAINT %I %s', conrelid::regclass, conname,
+                                   pg_get_constraintdef(oid))
+          FROM pg_catalog.pg_constraint WHERE confrelid = parent AND contype = 'f' AND conparentid = 0
+    LOOP
+        EXECUTE statement;
+    END LOOP;
+    EXECUTE format('DROP TABLE %s', relation);
+    EXECUTE format('ALTER TABLE %s RENAME TO %I', copy, leaf);
+    FOR statement IN
+        SELECT format('ALTER INDEX %s RENAME TO %I', i.indexrelid::regclass,
+                      leaf || substr(c.relname, length(leaf || '_copy') + 1))
+          FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class c ON c.oid = i.indexrelid
+         WHERE i.indrelid = copy AND starts_with(c.relname, leaf || '_copy')
+    LOOP
+        EXECUTE statement;
+    END LOOP;
+    EXECUTE format('ALTER TABLE %s %s', copy, array_to_string(keys, ', '));
+    EXECUTE format('ALTER TABLE %s ATTACH PARTITION %s %s', parent, copy, bound);
+    PERFORM olvido.wall(copy), olvido.let_rewrite(copy);
+    FOREACH statement IN ARRAY coalesce(referring, '{}') LOOP
+        EXECUTE statement;
+    END LOOP;
+END $$;
+
+ALTER FUNCTION olvido.swap(relation regclass, OUT before oid, OUT after oid, OUT rows bigint) OWNER TO olvido_owner;
 
 CREATE FUNCTION olvido.wall(relation regclass) RETURNS void
     LANGUAGE plpgsql
@@ -1164,6 +1309,12 @@ REVOKE ALL ON FUNCTION olvido.begin_life(tenant text, external text, minted uuid
 GRANT ALL ON FUNCTION olvido.begin_life(tenant text, external text, minted uuid, at timestamp with time zone) TO olvido_app;
 GRANT ALL ON FUNCTION olvido.begin_life(tenant text, external text, minted uuid, at timestamp with time zone) TO olvido_worker;
 
+REVOKE ALL ON FUNCTION olvido.catch_up(relation regclass, since xid, OUT gone bigint) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION olvido.copy_of(relation regclass) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION olvido.copying(relation regclass, since xid, OUT all_rows text, OUT later_rows text, OUT write text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION olvido.create_leaves(leaves integer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION olvido.current_external() FROM PUBLIC;
@@ -1192,6 +1343,10 @@ GRANT ALL ON FUNCTION olvido.enter_scope(tenant text, external text, pinned uuid
 
 REVOKE ALL ON FUNCTION olvido.let_rewrite(relation regclass) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION olvido.make_copy(relation regclass) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION olvido.parent_of(relation regclass) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION olvido.queue(scope_key text, alone boolean) FROM PUBLIC;
 GRANT ALL ON FUNCTION olvido.queue(scope_key text, alone boolean) TO olvido_app;
 GRANT ALL ON FUNCTION olvido.queue(scope_key text, alone boolean) TO olvido_worker;
@@ -1199,7 +1354,11 @@ GRANT ALL ON FUNCTION olvido.queue(scope_key text, alone boolean) TO olvido_work
 REVOKE ALL ON FUNCTION olvido.rewrite(relation regclass, OUT before oid, OUT after oid, OUT ended xid8, OUT begun_at timestamp with time zone, OUT waited interval, OUT took interval) FROM PUBLIC;
 GRANT ALL ON FUNCTION olvido.rewrite(relation regclass, OUT before oid, OUT after oid, OUT ended xid8, OUT begun_at timestamp with time zone, OUT waited interval, OUT took interval) TO olvido_eraser;
 
+REVOKE ALL ON FUNCTION olvido.shut(relation regclass, OUT begun_at timestamp with time zone, OUT waited interval) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION olvido.silence(relation regclass) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION olvido.swap(relation regclass, OUT before oid, OUT after oid, OUT rows bigint) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION olvido.wall(relation regclass) FROM PUBLIC;
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from olvido.surfaces.cli import confirming
+from olvido.surfaces.cli import confirming, swapping
 from olvido.surfaces.cli.options import (
     AsJson,
     DatabaseUrl,
@@ -126,4 +126,5 @@ def run_(
         raise typer.Exit(HINDERED)
 
 
+app.command("swap", epilog=example(swapping.EXAMPLE))(swapping.swap)
 app.command("confirm", epilog=example(confirming.EXAMPLE))(confirming.confirm)

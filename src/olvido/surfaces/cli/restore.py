@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from olvido.domain.plain import counted
-from olvido.errors import DataDirectoryError
 from olvido.surfaces.cli.options import AsJson, DatabaseUrl, DataDir, LedgerDir, PolicyFile, WorkerUrl, example
-from olvido.surfaces.cli.runtime import answer, progress_bar, where
+from olvido.surfaces.cli.runtime import answer, existing, progress_bar, where
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from olvido.domain.ledger import ReplayReport, RestoreReport
-    from olvido.surfaces.cli.runtime import Where
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -39,7 +37,7 @@ def check(
     """
     import olvido
 
-    place = _existing(where(database_url, data_dir, worker_url=worker_url, ledger=ledger))
+    place = existing(where(database_url, data_dir, worker_url=worker_url, ledger=ledger))
     report = asyncio.run(olvido.restore_check(place.target, worker_url=place.worker_url, ledger=place.ledger))
     answer(report, lambda: _checked(report, place.options), as_json=as_json)
     if report.locked:
@@ -69,7 +67,7 @@ def replay(
     """
     import olvido
 
-    place = _existing(where(database_url, data_dir, policy, worker_url=worker_url, ledger=ledger))
+    place = existing(where(database_url, data_dir, policy, worker_url=worker_url, ledger=ledger))
     with progress_bar(as_json=as_json) as bar:
         task = None if bar is None else bar.add_task("Forgetting again", total=None)
 
@@ -90,15 +88,6 @@ def replay(
     answer(report, lambda: _replayed(report, place.options), as_json=as_json)
     if report.after.locked:
         raise typer.Exit(LOCKED)
-
-
-def _existing(place: Where) -> Where:
-    """The place, if there is a database: starting the embedded server would make one."""
-    from olvido.bootstrap import data_directory
-
-    if place.url is None and not data_directory(place.target).exists():
-        raise DataDirectoryError(f"There is no memory in {data_directory(place.target)}. Name one with --data-dir.")
-    return place
 
 
 def _checked(report: RestoreReport, store: str) -> RenderableType:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import typer
 
+from olvido.errors import DataDirectoryError
 from olvido.surfaces.store_options import store_options
 
 if TYPE_CHECKING:
@@ -85,6 +86,15 @@ def where(
         eraser_url=eraser,
         options=options,
     )
+
+
+def existing(place: Where) -> Where:
+    """The place, if there is a database: starting the embedded server would make one. Raises DataDirectoryError."""
+    from olvido.bootstrap import data_directory
+
+    if place.url is None and not data_directory(place.target).exists():
+        raise DataDirectoryError(f"There is no memory in {data_directory(place.target)}. Name one with --data-dir.")
+    return place
 
 
 def run(place: Where, work: Callable[[Memory], Awaitable[Answer]]) -> Answer:

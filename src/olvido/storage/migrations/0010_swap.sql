@@ -1,0 +1,130 @@
+-- Where the lock of olvido.rewrite would be too long, an administrator swaps a leaf for a copy of it, which is filled while
+-- everyone reads and writes on. All of it is one transaction, so that nobody ever sees the copy beside the leaf, and a
+-- forget that comes meanwhile finds no second place. The copy is filled with frozen rows: whoever has an older snapshot
+-- would find it empty otherwise. With the rights of whoever calls: to see all rows, that is a login past row security.
+
+CREATE FUNCTION olvido.copy_of(relation regclass) RETURNS text LANGUAGE sql STABLE SET search_path = pg_catalog
+RETURN (SELECT format('olvido.%I', c.relname || '_copy') FROM pg_catalog.pg_class c WHERE c.oid = relation);
+
+CREATE FUNCTION olvido.parent_of(relation regclass) RETURNS regclass LANGUAGE sql STABLE SET search_path = pg_catalog
+RETURN (SELECT i.inhparent::regclass FROM pg_catalog.pg_inherits i WHERE i.inhrelid = relation);
+
+-- Make the empty copy of a leaf, with its indexes and checks. Its foreign keys come at the end: they would keep everybody
+-- from the relations that they refer to for as long as this transaction lasts.
+CREATE FUNCTION olvido.make_copy(relation regclass) RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+BEGIN
+    EXECUTE format('CREATE TABLE %s (LIKE %s INCLUDING ALL)', olvido.copy_of(relation), relation);
+    PERFORM olvido.silence(olvido.copy_of(relation)::regclass);
+END $$;
+
+-- The statements that read the rows of a leaf, those that read what came since a transaction, and those that write either
+-- into the copy: in the order of the key, so that a person's rows lie together.
+CREATE FUNCTION olvido.copying(relation regclass, since xid, OUT all_rows text, OUT later_rows text, OUT write text)
+LANGUAGE sql STABLE SET search_path = pg_catalog AS $$
+    SELECT format('COPY (SELECT * FROM %s ORDER BY %s) TO STDOUT (FORMAT binary)', relation, k.columns),
+           format('COPY (SELECT * FROM %s WHERE age(xmin) <= age(%L::xid)) TO STDOUT (FORMAT binary)', relation, since),
+           format('COPY %s FROM STDIN (FORMAT binary, FREEZE)', olvido.copy_of(relation))
+      FROM (SELECT string_agg(quote_ident(a.attname), ', ' ORDER BY o.position) AS columns
+              FROM pg_catalog.pg_index i
+             CROSS JOIN LATERAL unnest(i.indkey::smallint[]) WITH ORDINALITY AS o (attnum, position)
+              JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = o.attnum
+             WHERE i.indrelid = relation AND i.indisprimary) AS k
+$$;
+
+-- Keep everyone out. Every transaction looks its person up first, so that nobody is left behind who holds the leaf and
+-- waits for what is locked here already. waited: how long that took.
+CREATE FUNCTION olvido.shut(relation regclass, OUT begun_at timestamptz, OUT waited interval)
+LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+DECLARE
+    asked timestamptz := clock_timestamp();
+    other regclass;
+BEGIN
+    LOCK TABLE olvido.subjects IN ACCESS EXCLUSIVE MODE;
+    FOR other IN
+        SELECT DISTINCT CASE WHEN k.conrelid = relation THEN k.confrelid ELSE k.conrelid END::regclass
+          FROM pg_catalog.pg_constraint k
+         WHERE k.contype = 'f' AND (k.conrelid = relation OR k.confrelid = olvido.parent_of(relation) AND k.conparentid = 0)
+         ORDER BY 1
+    LOOP
+        EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', other);
+    END LOOP;
+    EXECUTE format('LOCK TABLE ONLY %s IN ACCESS EXCLUSIVE MODE', olvido.parent_of(relation));
+    EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', relation);
+    begun_at := clock_timestamp();
+    waited := begun_at - asked;
+END $$;
+
+-- Take from the copy what was changed or removed in the leaf since a transaction. Everyone is kept out. gone: how many rows
+-- were removed. What is left then are the rows that the leaf has from before, so that the same number is the same rows.
+CREATE FUNCTION olvido.catch_up(relation regclass, since xid, OUT gone bigint)
+LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+DECLARE
+    copy text := olvido.copy_of(relation);
+    same text := (
+        SELECT string_agg(format('c.%1$I = l.%1$I', a.attname), ' AND ')
+          FROM pg_catalog.pg_index i
+          JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey)
+         WHERE i.indrelid = relation AND i.indisprimary);
+    kept bigint;
+    found bigint;
+BEGIN
+    EXECUTE format('DELETE FROM %s c USING %s l WHERE age(l.xmin) <= age($1) AND %s', copy, relation, same) USING since;
+    EXECUTE format('SELECT count(*) FROM %s l WHERE age(l.xmin) > age($1)', relation) INTO kept USING since;
+    EXECUTE format('SELECT count(*) FROM %s', copy) INTO found;
+    gone := found - kept;
+    IF gone <> 0 THEN
+        EXECUTE format('DELETE FROM %s c WHERE NOT EXISTS (SELECT FROM %s l WHERE %s)', copy, relation, same);
+    END IF;
+END $$;
+
+-- Put the copy in the place of the leaf, under its name and behind its wall. Everyone is kept out. before, after: the
+-- numbers of the two files. rows: how many there are in each; nothing is done if they are not as many.
+CREATE FUNCTION olvido.swap(relation regclass, OUT before oid, OUT after oid, OUT rows bigint)
+LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+DECLARE
+    copy regclass := olvido.copy_of(relation);
+    parent regclass := olvido.parent_of(relation);
+    leaf name;
+    bound text;
+    keys text[];
+    referring text[];
+    copied bigint;
+    statement text;
+BEGIN
+    EXECUTE format('SELECT count(*) FROM %s', relation) INTO rows;
+    EXECUTE format('SELECT count(*) FROM %s', copy) INTO copied;
+    IF rows <> copied THEN
+        RAISE EXCEPTION 'the copy of % has % rows instead of %', relation, copied, rows;
+    END IF;
+    before := pg_relation_filenode(relation);
+    after := pg_relation_filenode(copy);
+    SELECT c.relname, pg_get_expr(c.relpartbound, c.oid) INTO leaf, bound
+      FROM pg_catalog.pg_class c WHERE c.oid = relation;
+    keys := ARRAY(SELECT format('ADD %s', pg_get_constraintdef(oid)) FROM pg_catalog.pg_constraint
+                   WHERE conrelid = relation AND contype = 'f');
+    -- Keys that refer to the rows of the leaf hold it fast. They are made again, and checked.
+    FOR statement, referring IN
+        SELECT format('ALTER TABLE %s DROP CONSTRAINT %I', conrelid::regclass, conname),
+               referring || format('ALTER TABLE %s ADD CONSTRAINT %I %s', conrelid::regclass, conname,
+                                   pg_get_constraintdef(oid))
+          FROM pg_catalog.pg_constraint WHERE confrelid = parent AND contype = 'f' AND conparentid = 0
+    LOOP
+        EXECUTE statement;
+    END LOOP;
+    EXECUTE format('DROP TABLE %s', relation);
+    EXECUTE format('ALTER TABLE %s RENAME TO %I', copy, leaf);
+    FOR statement IN
+        SELECT format('ALTER INDEX %s RENAME TO %I', i.indexrelid::regclass,
+                      leaf || substr(c.relname, length(leaf || '_copy') + 1))
+          FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class c ON c.oid = i.indexrelid
+         WHERE i.indrelid = copy AND starts_with(c.relname, leaf || '_copy')
+    LOOP
+        EXECUTE statement;
+    END LOOP;
+    EXECUTE format('ALTER TABLE %s %s', copy, array_to_string(keys, ', '));
+    EXECUTE format('ALTER TABLE %s ATTACH PARTITION %s %s', parent, copy, bound);
+    PERFORM olvido.wall(copy), olvido.let_rewrite(copy);
+    FOREACH statement IN ARRAY coalesce(referring, '{}') LOOP
+        EXECUTE statement;
+    END LOOP;
+END $$;

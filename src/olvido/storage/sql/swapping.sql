@@ -1,0 +1,56 @@
+-- name: limits
+-- Until the transaction ends: how long to wait for a lock, in milliseconds.
+SELECT set_config('lock_timeout', %(lock_timeout)s, true)
+
+-- name: login
+-- Whether this login sees past row security, and may make what belongs to Olvido.
+SELECT (rolsuper OR rolbypassrls) AND pg_has_role('olvido_owner', 'SET') AND pg_has_role('olvido_owner', 'USAGE') AS able
+  FROM pg_catalog.pg_roles WHERE rolname = current_user
+
+-- name: leaf
+-- A leaf of a large relation by its name, with the bytes of its rows.
+SELECT c.oid::regclass::text AS relation, pg_table_size(c.oid) AS bytes
+  FROM pg_catalog.pg_class c JOIN pg_catalog.pg_inherits i ON i.inhrelid = c.oid
+ WHERE c.relnamespace = to_regnamespace('olvido') AND c.relkind = 'r' AND c.relname = %(name)s
+
+-- name: as_owner
+-- What is made from here on belongs to olvido_owner.
+SET LOCAL ROLE olvido_owner
+
+-- name: as_administrator
+-- The login's own rights again.
+RESET ROLE
+
+-- name: make_copy
+-- An empty copy of a leaf.
+SELECT olvido.make_copy(to_regclass(%(relation)s))
+
+-- name: moment
+-- The instant, and the transaction before which all have ended.
+SELECT clock_timestamp() AS begun_at, x.ended::text::bigint AS ended, (x.ended::xid)::text AS since
+  FROM (SELECT pg_snapshot_xmin(pg_current_snapshot()) AS ended) AS x
+
+-- name: copying
+-- The statements that read and write.
+SELECT all_rows, later_rows, write FROM olvido.copying(to_regclass(%(relation)s), %(since)s::text::xid)
+
+-- name: shut
+-- Keep everyone out of a leaf and of what refers to it; how many seconds that took to come about.
+SELECT begun_at, extract(epoch FROM waited)::double precision AS waited FROM olvido.shut(to_regclass(%(relation)s))
+
+-- name: catch_up
+-- Take from the copy what was changed or removed since; how many rows were removed.
+SELECT gone FROM olvido.catch_up(to_regclass(%(relation)s), %(since)s::text::xid)
+
+-- name: swap
+-- Put the copy in the place of the leaf.
+SELECT before::bigint AS before, after::bigint AS after, rows FROM olvido.swap(to_regclass(%(relation)s))
+
+-- name: note
+-- A relation was written anew, and the log is past that.
+INSERT INTO olvido.rewrites (relation, gone_before, begun_at, rested_until, evidence)
+VALUES (%(relation)s, %(gone_before)s::text::xid8, %(begun_at)s, %(begun_at)s,
+        %(evidence)s::jsonb || jsonb_build_object('lsn', pg_current_wal_insert_lsn()))
+ON CONFLICT (relation) DO UPDATE SET
+    gone_before = excluded.gone_before, begun_at = excluded.begun_at, rested_until = excluded.rested_until,
+    evidence = excluded.evidence

@@ -1,0 +1,216 @@
+"""Leaves written anew while they are read and written: filled into a copy, and swapped for it.
+
+For leaves that `Eraser` would lock for too long. It takes the login of an administrator, as `migrate` does, and one
+transaction, so that a crash or an error leaves everything as it was.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import psycopg
+from psycopg.rows import DictRow, dict_row
+
+from olvido.domain.plain import instant
+from olvido.errors import Conflict, DatabaseUnavailable, InvalidInput, SchemaMismatch, UnsafeDatabase
+from olvido.storage.inspection import UNREADABLE_URL
+from olvido.storage.queries import Statement, statements
+from olvido.storage.rewriting import LOCK_SECONDS
+from olvido.storage.rows import utc
+
+TRIES = 20
+"""How often it is tried to keep everyone out, for LOCK_SECONDS each time."""
+PAUSE_SECONDS = 1.0
+"""How long everyone is let through in between."""
+CONNECT_SECONDS = 10
+
+Progress = Callable[[int, int], None]
+"""Called with the bytes that were copied, and about how many there are."""
+
+_SQL = statements("swapping")
+_REWRITING = statements("rewriting")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SwappedLeaf:
+    """A leaf that was swapped for a copy of it.
+
+    relation: its name. rows: how many are in it. changed: rows that came, changed or went while it was filled.
+    filling: seconds that took. waited, locked: seconds until everyone was kept out, and for how long.
+    begun_at: whatever was removed before this instant (UTC) is not in its files, unless a transaction of then goes on.
+    """
+
+    relation: str
+    rows: int
+    changed: int
+    begun_at: datetime
+    filling: float
+    waited: float
+    locked: float
+
+
+def swap_leaf(url: str, leaf: str, *, progress: Progress | None = None) -> SwappedLeaf:
+    """Write one leaf anew, such as `index_entries_3`, while everyone reads and writes on, but for a moment at the end.
+
+    url: a login that is a superuser, or has BYPASSRLS and is a member of olvido_owner. Blocking. What is removed
+    meanwhile may be in its files, and is the next rewrite's.
+    Raises InvalidInput for a name that is no leaf's, UnsafeDatabase for another login, Conflict if somebody else writes
+    files anew at this moment or the leaf did not become free, SchemaMismatch, DatabaseUnavailable; then nothing has
+    changed.
+    """
+    with _connected(url) as connection, _connected(url) as reader:
+        found = _first(connection, _SQL["login"])
+        if not found["able"]:
+            raise UnsafeDatabase(
+                "This login may not swap a leaf. Use a superuser, or a login with BYPASSRLS that is a member of "
+                "olvido_owner: it has to copy the rows of all companies."
+            )
+        known = connection.execute(_SQL["leaf"].text, {"name": leaf}).fetchone()
+        if known is None:
+            raise InvalidInput(
+                "Only a leaf of a large relation can be swapped, such as index_entries_3. `olvido erasure show --json` "
+                "names those that are to be written anew."
+            )
+        if not _first(connection, _REWRITING["take_turn"])["taken"]:
+            raise Conflict("Another worker writes files anew at this moment. Try again.")
+        return _Swap(connection, reader, leaf, str(known["relation"]), int(known["bytes"])).run(progress)
+
+
+class _Swap:
+    """One swap."""
+
+    def __init__(
+        self,
+        connection: psycopg.Connection[DictRow],
+        reader: psycopg.Connection[DictRow],
+        leaf: str,
+        relation: str,
+        size: int,
+    ) -> None:
+        self._connection = connection
+        self._reader = reader
+        self._leaf = leaf
+        self._relation = relation
+        self._size = size
+
+    def run(self, progress: Progress | None) -> SwappedLeaf:
+        began = time.monotonic()
+        with self._connection.transaction():
+            self._ask("as_owner")
+            self._ask("make_copy")
+            self._ask("as_administrator")
+            moment = self._fill(progress)
+            filled = time.monotonic()
+            since = str(moment["since"])
+            shut = self._shut()
+            locked_from = time.monotonic()
+            gone = int(self._one("catch_up", since=since)["gone"])
+            later = self._copy_later(since)
+            done = self._one("swap")
+        locked = time.monotonic() - locked_from
+        swapped = SwappedLeaf(
+            relation=self._leaf,
+            rows=int(done["rows"]),
+            changed=later + gone,
+            begun_at=utc(moment["begun_at"]),
+            filling=filled - began,
+            waited=float(shut["waited"]),
+            locked=locked,
+        )
+        self._note(swapped, int(moment["ended"]), int(done["before"]), int(done["after"]))
+        return swapped
+
+    def _fill(self, progress: Progress | None) -> dict[str, Any]:
+        """Copy all rows as they are at one moment; that moment."""
+        copied = 0
+        with self._reader.transaction():
+            moment = _first(self._reader, _SQL["moment"])
+            copying = self._one("copying", since=moment["since"])
+            with (
+                self._reader.cursor().copy(copying["all_rows"]) as rows,
+                self._connection.cursor().copy(copying["write"]) as copy,
+            ):
+                for data in rows:
+                    copy.write(data)
+                    copied += len(data)
+                    if progress is not None:
+                        progress(copied, max(copied, self._size))
+        return moment
+
+    def _shut(self) -> dict[str, Any]:
+        """Keep everyone out, or raise Conflict. Whoever comes later waits behind, so each try is short."""
+        self._ask("limits", lock_timeout=str(int(LOCK_SECONDS * 1000)))
+        for attempt in range(TRIES):
+            try:
+                with self._connection.transaction():
+                    return self._one("shut")
+            except (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected):
+                if attempt < TRIES - 1:
+                    time.sleep(PAUSE_SECONDS)
+        raise Conflict(f"{self._leaf} was in use all the time, so it was left as it was. Try again at a quiet hour.")
+
+    def _copy_later(self, since: str) -> int:
+        """Copy what came since, with everyone kept out; how many rows."""
+        copying = self._one("copying", since=since)
+        cursor = self._connection.cursor()
+        with cursor.copy(copying["later_rows"]) as rows:
+            later = b"".join(bytes(data) for data in rows)
+        with cursor.copy(copying["write"]) as copy:
+            copy.write(later)
+        return cursor.rowcount
+
+    def _note(self, swapped: SwappedLeaf, ended: int, before: int, after: int) -> None:
+        evidence = {
+            "rewritten_at": instant(swapped.begun_at),
+            "file_before": before,
+            "file_after": after,
+            "kept": 0,
+            "waited_ms": round(swapped.waited * 1000),
+            "locked_ms": round(swapped.locked * 1000),
+            "swapped": True,
+        }
+        self._ask(
+            "note",
+            relation=self._leaf,
+            gone_before=str(ended),
+            begun_at=swapped.begun_at,
+            evidence=json.dumps(evidence),
+        )
+
+    def _one(self, name: str, **parameters: object) -> dict[str, Any]:
+        return _first(self._connection, _SQL[name], relation=self._relation, **parameters)
+
+    def _ask(self, name: str, **parameters: object) -> None:
+        self._connection.execute(_SQL[name].text, {"relation": self._relation, **parameters})
+
+
+@contextmanager
+def _connected(url: str) -> Iterator[psycopg.Connection[DictRow]]:
+    """A connection of which nothing but the class of its errors is told: what they say may quote rows."""
+    try:
+        with psycopg.connect(url, autocommit=True, row_factory=dict_row, connect_timeout=CONNECT_SECONDS) as connection:
+            yield connection
+    except (psycopg.errors.UndefinedFunction, psycopg.errors.UndefinedObject):
+        raise SchemaMismatch(
+            "The database lacks migrations of this release. Run `olvido migrate` with the login of an owner."
+        ) from None
+    except psycopg.Error as error:
+        if isinstance(error, psycopg.ProgrammingError) and error.sqlstate is None:
+            raise InvalidInput(UNREADABLE_URL) from None
+        raise DatabaseUnavailable(
+            f"The leaf could not be swapped ({type(error).__name__}, {error.sqlstate or 'no connection'}), and is as "
+            "it was. Check the URL, the server and the space on its disk, and try again."
+        ) from None
+
+
+def _first(connection: psycopg.Connection[DictRow], statement: Statement, **parameters: object) -> dict[str, Any]:
+    row = connection.execute(statement.text, parameters).fetchone()
+    if row is None:
+        raise DatabaseUnavailable("The server gave no answer. Run `olvido doctor`.")
+    return row
