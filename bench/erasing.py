@@ -99,6 +99,7 @@ async def _together(store: Store, name: str) -> list[Row]:
 
 async def _swapping(store: Store, name: str) -> list[Row]:
     """Swap each leaf in which the company is, and time the slowest of them."""
+    await store.person("acme", f"{name}-kept").remember("one who stays", language="en")
     swapped = []
     for leaf in str(store.administer("leaves")["leaves"]).split():
         say(f"swapping {leaf}")

@@ -31,7 +31,7 @@ END $$;
 
 ALTER FUNCTION olvido.begin_life(tenant text, external text, minted uuid, at timestamp with time zone) OWNER TO olvido_owner;
 
-CREATE FUNCTION olvido.catch_up(relation regclass, since xid, OUT gone bigint) RETURNS bigint
+CREATE FUNCTION olvido.catch_up(relation regclass, since xid, filled bigint, OUT rows bigint, OUT later bigint, OUT read text, OUT gone bigint) RETURNS record
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog'
     AS $_$
@@ -42,19 +42,27 @@ DECLARE
           FROM pg_catalog.pg_index i
           JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey)
          WHERE i.indrelid = relation AND i.indisprimary);
-    kept bigint;
-    found bigint;
+    places tid[];
+    changed bigint;
+    removed bigint;
 BEGIN
-    EXECUTE format('DELETE FROM %s c USING %s l WHERE age(l.xmin) <= age($1) AND %s', copy, relation, same) USING since;
-    EXECUTE format('SELECT count(*) FROM %s l WHERE age(l.xmin) > age($1)', relation) INTO kept USING since;
-    EXECUTE format('SELECT count(*) FROM %s', copy) INTO found;
-    gone := found - kept;
+    EXECUTE format('SELECT count(*), coalesce(array_agg(ctid) FILTER (WHERE age(xmin) <= age($1)), ''{}'') FROM %s', relation)
+       INTO rows, places USING since;
+    later := cardinality(places);
+    read := format('COPY (SELECT * FROM %s WHERE ctid = ANY (%L::tid[])) TO STDOUT (FORMAT binary)', relation, places);
+    EXECUTE format('DELETE FROM %s c USING %s l WHERE l.ctid = ANY ($1) AND %s', copy, relation, same) USING places;
+    GET DIAGNOSTICS changed = ROW_COUNT;
+    gone := filled - changed - (rows - later);
     IF gone <> 0 THEN
         EXECUTE format('DELETE FROM %s c WHERE NOT EXISTS (SELECT FROM %s l WHERE %s)', copy, relation, same);
+        GET DIAGNOSTICS removed = ROW_COUNT;
+        IF removed <> gone THEN
+            RAISE EXCEPTION 'the copy of % lacks rows', relation;
+        END IF;
     END IF;
 END $_$;
 
-ALTER FUNCTION olvido.catch_up(relation regclass, since xid, OUT gone bigint) OWNER TO olvido_owner;
+ALTER FUNCTION olvido.catch_up(relation regclass, since xid, filled bigint, OUT rows bigint, OUT later bigint, OUT read text, OUT gone bigint) OWNER TO olvido_owner;
 
 CREATE FUNCTION olvido.copy_of(relation regclass) RETURNS text
     LANGUAGE sql STABLE
@@ -63,12 +71,11 @@ CREATE FUNCTION olvido.copy_of(relation regclass) RETURNS text
 
 ALTER FUNCTION olvido.copy_of(relation regclass) OWNER TO olvido_owner;
 
-CREATE FUNCTION olvido.copying(relation regclass, since xid, OUT all_rows text, OUT later_rows text, OUT write text) RETURNS record
+CREATE FUNCTION olvido.copying(relation regclass, OUT read text, OUT write text) RETURNS record
     LANGUAGE sql STABLE
     SET search_path TO 'pg_catalog'
     AS $$
     SELECT format('COPY (SELECT * FROM %s ORDER BY %s) TO STDOUT (FORMAT binary)', relation, k.columns),
-           format('COPY (SELECT * FROM %s WHERE age(xmin) <= age(%L::xid)) TO STDOUT (FORMAT binary)', relation, since),
            format('COPY %s FROM STDIN (FORMAT binary, FREEZE)', olvido.copy_of(relation))
       FROM (SELECT string_agg(quote_ident(a.attname), ', ' ORDER BY o.position) AS columns
               FROM pg_catalog.pg_index i
@@ -77,7 +84,17 @@ CREATE FUNCTION olvido.copying(relation regclass, since xid, OUT all_rows text, 
              WHERE i.indrelid = relation AND i.indisprimary) AS k
 $$;
 
-ALTER FUNCTION olvido.copying(relation regclass, since xid, OUT all_rows text, OUT later_rows text, OUT write text) OWNER TO olvido_owner;
+ALTER FUNCTION olvido.copying(relation regclass, OUT read text, OUT write text) OWNER TO olvido_owner;
+
+CREATE FUNCTION olvido.count_copy(relation regclass) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog'
+    AS $$
+BEGIN
+    EXECUTE format('ANALYZE %s', olvido.copy_of(relation));
+END $$;
+
+ALTER FUNCTION olvido.count_copy(relation regclass) OWNER TO olvido_owner;
 
 CREATE FUNCTION olvido.create_leaves(leaves integer) RETURNS integer
     LANGUAGE plpgsql
@@ -290,7 +307,7 @@ END $$;
 
 ALTER FUNCTION olvido.silence(relation regclass) OWNER TO olvido_owner;
 
-CREATE FUNCTION olvido.swap(relation regclass, OUT before oid, OUT after oid, OUT rows bigint) RETURNS record
+CREATE FUNCTION olvido.swap(relation regclass, OUT before oid, OUT after oid) RETURNS record
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog'
     AS $$
@@ -301,14 +318,8 @@ DECLARE
     bound text;
     keys text[];
     referring text[];
-    copied bigint;
     statement text;
 BEGIN
-    EXECUTE format('SELECT count(*) FROM %s', relation) INTO rows;
-    EXECUTE format('SELECT count(*) FROM %s', copy) INTO copied;
-    IF rows <> copied THEN
-        RAISE EXCEPTION 'the copy of % has % rows instead of %', relation, copied, rows;
-    END IF;
     before := pg_relation_filenode(relation);
     after := pg_relation_filenode(copy);
     SELECT c.relname, pg_get_expr(c.relpartbound, c.oid) INTO leaf, bound
@@ -342,7 +353,7 @@ BEGIN
     END LOOP;
 END $$;
 
-ALTER FUNCTION olvido.swap(relation regclass, OUT before oid, OUT after oid, OUT rows bigint) OWNER TO olvido_owner;
+ALTER FUNCTION olvido.swap(relation regclass, OUT before oid, OUT after oid) OWNER TO olvido_owner;
 
 CREATE FUNCTION olvido.wall(relation regclass) RETURNS void
     LANGUAGE plpgsql
@@ -1309,11 +1320,13 @@ REVOKE ALL ON FUNCTION olvido.begin_life(tenant text, external text, minted uuid
 GRANT ALL ON FUNCTION olvido.begin_life(tenant text, external text, minted uuid, at timestamp with time zone) TO olvido_app;
 GRANT ALL ON FUNCTION olvido.begin_life(tenant text, external text, minted uuid, at timestamp with time zone) TO olvido_worker;
 
-REVOKE ALL ON FUNCTION olvido.catch_up(relation regclass, since xid, OUT gone bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION olvido.catch_up(relation regclass, since xid, filled bigint, OUT rows bigint, OUT later bigint, OUT read text, OUT gone bigint) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION olvido.copy_of(relation regclass) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION olvido.copying(relation regclass, since xid, OUT all_rows text, OUT later_rows text, OUT write text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION olvido.copying(relation regclass, OUT read text, OUT write text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION olvido.count_copy(relation regclass) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION olvido.create_leaves(leaves integer) FROM PUBLIC;
 
@@ -1358,7 +1371,7 @@ REVOKE ALL ON FUNCTION olvido.shut(relation regclass, OUT begun_at timestamp wit
 
 REVOKE ALL ON FUNCTION olvido.silence(relation regclass) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION olvido.swap(relation regclass, OUT before oid, OUT after oid, OUT rows bigint) FROM PUBLIC;
+REVOKE ALL ON FUNCTION olvido.swap(relation regclass, OUT before oid, OUT after oid) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION olvido.wall(relation regclass) FROM PUBLIC;
 

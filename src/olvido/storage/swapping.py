@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -105,19 +105,20 @@ class _Swap:
             self._ask("as_owner")
             self._ask("make_copy")
             self._ask("as_administrator")
-            moment = self._fill(progress)
+            copying = self._one("copying")
+            moment, copied = self._fill(copying, progress)
+            self._ask("count_copy")
             filled = time.monotonic()
-            since = str(moment["since"])
             shut = self._shut()
             locked_from = time.monotonic()
-            gone = int(self._one("catch_up", since=since)["gone"])
-            later = self._copy_later(since)
+            caught_up = self._one("catch_up", since=moment["since"], filled=copied)
+            self._copy_later(str(caught_up["read"]), copying["write"], int(caught_up["later"]))
             done = self._one("swap")
         locked = time.monotonic() - locked_from
         swapped = SwappedLeaf(
             relation=self._leaf,
-            rows=int(done["rows"]),
-            changed=later + gone,
+            rows=int(caught_up["rows"]),
+            changed=int(caught_up["later"]) + int(caught_up["gone"]),
             begun_at=utc(moment["begun_at"]),
             filling=filled - began,
             waited=float(shut["waited"]),
@@ -126,22 +127,19 @@ class _Swap:
         self._note(swapped, int(moment["ended"]), int(done["before"]), int(done["after"]))
         return swapped
 
-    def _fill(self, progress: Progress | None) -> dict[str, Any]:
-        """Copy all rows as they are at one moment; that moment."""
+    def _fill(self, copying: Mapping[str, Any], progress: Progress | None) -> tuple[dict[str, Any], int]:
+        """Copy all rows as they are at one moment; that moment, and how many there were."""
         copied = 0
+        cursor = self._connection.cursor()
         with self._reader.transaction():
             moment = _first(self._reader, _SQL["moment"])
-            copying = self._one("copying", since=moment["since"])
-            with (
-                self._reader.cursor().copy(copying["all_rows"]) as rows,
-                self._connection.cursor().copy(copying["write"]) as copy,
-            ):
+            with self._reader.cursor().copy(copying["read"]) as rows, cursor.copy(copying["write"]) as copy:
                 for data in rows:
                     copy.write(data)
                     copied += len(data)
                     if progress is not None:
                         progress(copied, max(copied, self._size))
-        return moment
+        return moment, cursor.rowcount
 
     def _shut(self) -> dict[str, Any]:
         """Keep everyone out, or raise Conflict. Whoever comes later waits behind, so each try is short."""
@@ -155,15 +153,15 @@ class _Swap:
                     time.sleep(PAUSE_SECONDS)
         raise Conflict(f"{self._leaf} was in use all the time, so it was left as it was. Try again at a quiet hour.")
 
-    def _copy_later(self, since: str) -> int:
-        """Copy what came since, with everyone kept out; how many rows."""
-        copying = self._one("copying", since=since)
+    def _copy_later(self, read: str, write: str, expected: int) -> None:
+        """Copy what came since, with everyone kept out."""
         cursor = self._connection.cursor()
-        with cursor.copy(copying["later_rows"]) as rows:
+        with cursor.copy(read.encode()) as rows:
             later = b"".join(bytes(data) for data in rows)
-        with cursor.copy(copying["write"]) as copy:
+        with cursor.copy(write.encode()) as copy:
             copy.write(later)
-        return cursor.rowcount
+        if cursor.rowcount != expected:
+            raise DatabaseUnavailable(f"{self._leaf} could not be copied whole, and is as it was. Run `olvido doctor`.")
 
     def _note(self, swapped: SwappedLeaf, ended: int, before: int, after: int) -> None:
         evidence = {

@@ -17,12 +17,11 @@ BEGIN
     PERFORM olvido.silence(olvido.copy_of(relation)::regclass);
 END $$;
 
--- The statements that read the rows of a leaf, those that read what came since a transaction, and those that write either
--- into the copy: in the order of the key, so that a person's rows lie together.
-CREATE FUNCTION olvido.copying(relation regclass, since xid, OUT all_rows text, OUT later_rows text, OUT write text)
+-- The statements that read the rows of a leaf and write them into the copy: in the order of the key, so that a person's
+-- rows lie together.
+CREATE FUNCTION olvido.copying(relation regclass, OUT read text, OUT write text)
 LANGUAGE sql STABLE SET search_path = pg_catalog AS $$
     SELECT format('COPY (SELECT * FROM %s ORDER BY %s) TO STDOUT (FORMAT binary)', relation, k.columns),
-           format('COPY (SELECT * FROM %s WHERE age(xmin) <= age(%L::xid)) TO STDOUT (FORMAT binary)', relation, since),
            format('COPY %s FROM STDIN (FORMAT binary, FREEZE)', olvido.copy_of(relation))
       FROM (SELECT string_agg(quote_ident(a.attname), ', ' ORDER BY o.position) AS columns
               FROM pg_catalog.pg_index i
@@ -30,6 +29,12 @@ LANGUAGE sql STABLE SET search_path = pg_catalog AS $$
               JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = o.attnum
              WHERE i.indrelid = relation AND i.indisprimary) AS k
 $$;
+
+-- Count the copy, so that what is done with everyone kept out is done by its keys.
+CREATE FUNCTION olvido.count_copy(relation regclass) RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+BEGIN
+    EXECUTE format('ANALYZE %s', olvido.copy_of(relation));
+END $$;
 
 -- Keep everyone out. Every transaction looks its person up first, so that nobody is left behind who holds the leaf and
 -- waits for what is locked here already. waited: how long that took.
@@ -54,10 +59,13 @@ BEGIN
     waited := begun_at - asked;
 END $$;
 
--- Take from the copy what was changed or removed in the leaf since a transaction. Everyone is kept out. gone: how many rows
--- were removed. What is left then are the rows that the leaf has from before, so that the same number is the same rows.
-CREATE FUNCTION olvido.catch_up(relation regclass, since xid, OUT gone bigint)
-LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+-- Take from the copy what was changed or removed in the leaf since a transaction, with everyone kept out and in one look at
+-- the leaf. filled: how many rows were copied. rows: how many the leaf has. later: how many of them came or changed.
+-- read: the statement that reads those. gone: how many were removed. The copy had all rows of that moment, so that with the
+-- same number it has the same rows.
+CREATE FUNCTION olvido.catch_up(
+    relation regclass, since xid, filled bigint, OUT rows bigint, OUT later bigint, OUT read text, OUT gone bigint
+) LANGUAGE plpgsql SET search_path = pg_catalog AS $$
 DECLARE
     copy text := olvido.copy_of(relation);
     same text := (
@@ -65,21 +73,29 @@ DECLARE
           FROM pg_catalog.pg_index i
           JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey)
          WHERE i.indrelid = relation AND i.indisprimary);
-    kept bigint;
-    found bigint;
+    places tid[];
+    changed bigint;
+    removed bigint;
 BEGIN
-    EXECUTE format('DELETE FROM %s c USING %s l WHERE age(l.xmin) <= age($1) AND %s', copy, relation, same) USING since;
-    EXECUTE format('SELECT count(*) FROM %s l WHERE age(l.xmin) > age($1)', relation) INTO kept USING since;
-    EXECUTE format('SELECT count(*) FROM %s', copy) INTO found;
-    gone := found - kept;
+    EXECUTE format('SELECT count(*), coalesce(array_agg(ctid) FILTER (WHERE age(xmin) <= age($1)), ''{}'') FROM %s', relation)
+       INTO rows, places USING since;
+    later := cardinality(places);
+    read := format('COPY (SELECT * FROM %s WHERE ctid = ANY (%L::tid[])) TO STDOUT (FORMAT binary)', relation, places);
+    EXECUTE format('DELETE FROM %s c USING %s l WHERE l.ctid = ANY ($1) AND %s', copy, relation, same) USING places;
+    GET DIAGNOSTICS changed = ROW_COUNT;
+    gone := filled - changed - (rows - later);
     IF gone <> 0 THEN
         EXECUTE format('DELETE FROM %s c WHERE NOT EXISTS (SELECT FROM %s l WHERE %s)', copy, relation, same);
+        GET DIAGNOSTICS removed = ROW_COUNT;
+        IF removed <> gone THEN
+            RAISE EXCEPTION 'the copy of % lacks rows', relation;
+        END IF;
     END IF;
 END $$;
 
 -- Put the copy in the place of the leaf, under its name and behind its wall. Everyone is kept out. before, after: the
--- numbers of the two files. rows: how many there are in each; nothing is done if they are not as many.
-CREATE FUNCTION olvido.swap(relation regclass, OUT before oid, OUT after oid, OUT rows bigint)
+-- numbers of the two files.
+CREATE FUNCTION olvido.swap(relation regclass, OUT before oid, OUT after oid)
 LANGUAGE plpgsql SET search_path = pg_catalog AS $$
 DECLARE
     copy regclass := olvido.copy_of(relation);
@@ -88,14 +104,8 @@ DECLARE
     bound text;
     keys text[];
     referring text[];
-    copied bigint;
     statement text;
 BEGIN
-    EXECUTE format('SELECT count(*) FROM %s', relation) INTO rows;
-    EXECUTE format('SELECT count(*) FROM %s', copy) INTO copied;
-    IF rows <> copied THEN
-        RAISE EXCEPTION 'the copy of % has % rows instead of %', relation, copied, rows;
-    END IF;
     before := pg_relation_filenode(relation);
     after := pg_relation_filenode(copy);
     SELECT c.relname, pg_get_expr(c.relpartbound, c.oid) INTO leaf, bound

@@ -32,19 +32,24 @@ SELECT clock_timestamp() AS begun_at, x.ended::text::bigint AS ended, (x.ended::
 
 -- name: copying
 -- The statements that read and write.
-SELECT all_rows, later_rows, write FROM olvido.copying(to_regclass(%(relation)s), %(since)s::text::xid)
+SELECT read, write FROM olvido.copying(to_regclass(%(relation)s))
+
+-- name: count_copy
+-- Let the server know how many rows the copy has.
+SELECT olvido.count_copy(to_regclass(%(relation)s))
 
 -- name: shut
 -- Keep everyone out of a leaf and of what refers to it; how many seconds that took to come about.
 SELECT begun_at, extract(epoch FROM waited)::double precision AS waited FROM olvido.shut(to_regclass(%(relation)s))
 
 -- name: catch_up
--- Take from the copy what was changed or removed since; how many rows were removed.
-SELECT gone FROM olvido.catch_up(to_regclass(%(relation)s), %(since)s::text::xid)
+-- Take from the copy what was changed or removed since; how many rows that were, and how those that came are read.
+SELECT rows, later, read, gone
+  FROM olvido.catch_up(to_regclass(%(relation)s), %(since)s::text::xid, %(filled)s::bigint)
 
 -- name: swap
 -- Put the copy in the place of the leaf.
-SELECT before::bigint AS before, after::bigint AS after, rows FROM olvido.swap(to_regclass(%(relation)s))
+SELECT before::bigint AS before, after::bigint AS after FROM olvido.swap(to_regclass(%(relation)s))
 
 -- name: note
 -- A relation was written anew, and the log is past that.
