@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -24,6 +25,7 @@ STEPS = {ROWS, FILES, LOG, CONNECTED, EXPIRING}
 """Every kind of step: read back, rewrite, turn over, ask and look, and let time pass."""
 RETENTION = timedelta(hours=1)
 """Of the backup."""
+AGE = timedelta(hours=1)
 
 WANTED = {
     "steps_settled": Wanted.ALL,
@@ -36,18 +38,27 @@ WANTED = {
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Forgotten:
-    """Somebody who was forgotten. word: in everything that was remembered; name: the external id. Both are markers."""
+class Known:
+    """Somebody. word: in everything that was remembered; name: the external id. Both are markers."""
 
     word: str
     name: str
     key: UUID
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Forgotten(Known):
+    """Somebody who was forgotten."""
+
     erasure_id: UUID
 
 
 @dataclass(kw_only=True, slots=True)
 class Checks:
-    """The checks of all rounds. words: every marker so far. others: what is stored of everybody else."""
+    """The checks of all rounds.
+
+    words: every marker of who was forgotten. others: what is stored of everybody else. next: who is forgotten next.
+    """
 
     place: Place
     memory: Memory
@@ -59,23 +70,22 @@ class Checks:
     )
     words: list[str] = field(default_factory=list)
     others: dict[Scope, Stored] = field(default_factory=dict)
+    next: Known | None = None
 
     async def begin(self) -> None:
         """Let somebody of the same company and somebody of another one have something of every kind."""
         for tenant, subject in ((TENANT, "bea"), ("norbrook", "leo")):
             await fill(self.memory.scope(tenant=tenant, subject=subject), "blue")
-        self.others = self.outside.census()
 
     async def forget(self, name: str) -> Forgotten:
-        """Remember something of every kind about a new person, and forget the person; nobody read it back yet."""
-        word, external = marker(f"word of {name}"), marker(f"name of {name}")
-        self.words += [word, external]
-        others = set(self.outside.keys(TENANT))
-        who = self.memory.scope(tenant=TENANT, subject=external)
-        await fill(who, word)
-        (key,) = set(self.outside.keys(TENANT)) - others
-        self.crm.things[external] = 1
-        report = await who.forget_all()
+        """Forget somebody of whom something of every kind is known; nobody read it back yet.
+
+        Whoever comes next is known already: a crash leaves what it cut off with those who are forgotten later in it.
+        """
+        one = self.next or await self._remember("the first")
+        self.next = await self._remember(f"whoever comes after {name}")
+        self.crm.things[one.name] = 1
+        report = await self.memory.scope(tenant=TENANT, subject=one.name).forget_all()
         if report.erasure_id is None:
             raise LookupError  # there was something to forget
         # As where the call ended before its read-back: so that this is a worker's step as well.
@@ -84,7 +94,23 @@ class Checks:
             " WHERE step = 'rows' AND erasure_id = %s RETURNING step",
             [report.erasure_id],
         )
-        return Forgotten(word=word, name=external, key=key, erasure_id=report.erasure_id)
+        self.others = self.outside.census()
+        self.words += [one.word, one.name]
+        return Forgotten(word=one.word, name=one.name, key=one.key, erasure_id=report.erasure_id)
+
+    async def _remember(self, name: str) -> Known:
+        word, external = marker(f"word of {name}"), marker(f"name of {name}")
+        others = set(self.outside.keys(TENANT))
+        await fill(self.memory.scope(tenant=TENANT, subject=external), word)
+        (key,) = set(self.outside.keys(TENANT)) - others
+        return Known(word=word, name=external, key=key)
+
+    def recovered(self) -> None:
+        """After a crash: log in again, and let what it left have been written long ago, so that it is known as that."""
+        self.outside.log_in_again()
+        for file in (self.place.directory / "home" / "pg" / "base").glob("*/*"):
+            written = file.stat().st_mtime - AGE.total_seconds()
+            os.utime(file, (written, written))
 
     async def claims(self, one: Forgotten, where: str) -> ErasureReport:
         """Compare whatever the request says of itself with what there is."""
@@ -98,7 +124,8 @@ class Checks:
                 case "rows", StepStatus.ROWS_ABSENT:
                     true = self.outside.survivors(one.key) == {}
                 case "files", StepStatus.VERIFIED:
-                    true = not relations_with(self.place.urls.superuser, self.place.directory, needles)
+                    # Not only files of relations: a crash leaves others.
+                    true = not hits(self.place.directory / "home" / "pg" / "base", found=needles)["found"]
                 case "log", StepStatus.VERIFIED:
                     log = hits(self.place.directory / "home" / "pg" / "pg_wal", found=needles)
                     true = not log["found"]
@@ -128,7 +155,7 @@ class Checks:
         needles = pieces(one.word) | pieces(one.name)
         self.place.run("CHECKPOINT")
         left = relations_with(self.place.urls.superuser, self.place.directory, needles)
-        kinds = hits(self.place.directory / "home" / "pg" / "pg_wal", found=needles)["found"]
+        kinds = hits(self.place.directory / "home" / "pg", found=needles)["found"]
         self.tally.ask("bytes_left", f"{where}, {sorted(left)} {dict(kinds)}", served=bool(left or kinds))
         self.tally.ask("neighbours_changed", where, served=self.outside.census() != self.others)
 

@@ -98,6 +98,8 @@ async def _way(checks: Checks, how: How, *, first: int, every: int) -> Way:
             except Exception as error:  # noqa: BLE001 - what it may be is the question
                 untyped = type(error).__name__
         checks.tally.ask("untyped_error", f"{where}: {untyped}", served=untyped is not None)
+        if how is How.CRASHED:
+            checks.recovered()
         await checks.claims(one, where)
         way.calls = max(way.calls, await go_on(checks))
         await checks.end(one, where)

@@ -204,6 +204,7 @@ class Outside:
     """The administrator's view of one database."""
 
     def __init__(self, url: str) -> None:
+        self._url = url
         self._connection: psycopg.Connection[tuple[Any, ...]] = psycopg.connect(url, autocommit=True)
         self._relations = [str(row[0]) for row in self._connection.execute(_RELATIONS)]
         self._census = sql.SQL(" UNION ALL ").join(
@@ -215,6 +216,11 @@ class Outside:
 
     def __exit__(self, *_: object) -> None:
         self._connection.close()
+
+    def log_in_again(self) -> None:
+        """After the server has crashed."""
+        self._connection.close()
+        self._connection = psycopg.connect(self._url, autocommit=True)
 
     def census(self) -> dict[Scope, Stored]:
         """Everything that is stored, by scope."""

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 
 import psycopg
@@ -21,8 +19,8 @@ from olvido.errors import DatabaseUnavailable, DataDirectoryError
 from olvido.operations.erase_strays import MAY_NOT_LIST
 from olvido.storage.rewriting import EraserTurn
 from olvido.testing import ManualClock
-from tests.adapters.embedded.support import eventually
 from tests.conftest import Clone
+from tests.contract.faulting import crash
 from tests.erasure.canaries import marker, pieces
 from tests.erasure.conftest import new_place
 from tests.erasure.following import HOUR, LOCAL, administer, forget, steps
@@ -40,18 +38,8 @@ def cut_off(place: Place) -> list[Path]:
             """SELECT olvido.rewrite(c.oid) FROM pg_catalog.pg_class c
                 WHERE c.relnamespace = 'olvido'::regnamespace AND c.relkind = 'r' AND c.relname <> 'schema_version'"""
         )
-        os.kill(connection.info.backend_pid, signal.SIGKILL)
-        assert eventually(partial(answers, place.urls.superuser))
+        crash(connection)
     return [file for file in set(data.glob("base/*/*")) - before if file.stat().st_size]
-
-
-def answers(url: str) -> bool:
-    """Whether the server has recovered."""
-    try:
-        psycopg.connect(url).close()
-    except psycopg.OperationalError:
-        return False
-    return True
 
 
 def age(files: list[Path]) -> None:
