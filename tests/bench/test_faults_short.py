@@ -13,7 +13,7 @@ from bench.fault_checks import TENANT, WANTED
 
 def test_nothing_is_claimed_lost_or_left_after_a_fault(capsys: pytest.CaptureFixture[str]) -> None:
     """Each way of failing hits the rewriting and the copies, and a run that comes through ends it."""
-    assert faults.main(["--first", "107", "--every", "140"]) == 0
+    assert faults.main(["--first", "71", "--every", "140"]) == 0
     found = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert found["passed"]
     assert found["files_with_a_byte"] == {}
