@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -13,7 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from olvido.domain import secret_shapes
-from olvido.domain.redaction import UNNAMED, safe_name, screen
+from olvido.domain.redaction import UNNAMED, is_clean, safe_name, screen
 from olvido.domain.secret_shapes import is_card
 
 # Made-up secrets are put together here, so that scanners of this repository do not take them for real ones.
@@ -212,7 +213,18 @@ def test_the_signs_of_a_shape_hide_no_secret(text: str, write: Callable[[str], s
             shapes = tuple(replace(shape, signs=frozenset([""])) for shape in getattr(secret_shapes, name))
             every.enter_context(patch.object(secret_shapes, name, shapes))
         every.enter_context(patch.object(secret_shapes, "_SIGNS", frozenset([""])))
+        every.enter_context(patch.object(secret_shapes, "_EIGHT_DIGITS", re.compile("")))
         assert found == sorted(secret_shapes.spans(written))
+
+
+@given(st.lists(st.lists(st.sampled_from(PIECES) | st.text(max_size=5), max_size=6).map("".join), max_size=4))
+@example(["order", "ab\u00a04111\u00a01111\u00a01111\u00a01111"])
+@example(["3782 822463 10005"])
+def test_what_is_clean_holds_no_secret(texts: list[str]) -> None:
+    """Texts that are not looked through one by one, since none of them has a sign, would have been left as they are."""
+    if is_clean([None, 7, *texts]):
+        assert [screen(text).masked for text in texts] == [()] * len(texts)
+    assert is_clean([None, 4111111111111111, "The course does not open since yesterday, T-1234."])
 
 
 @given(st.integers(min_value=10**14, max_value=10**15 - 1))

@@ -11,6 +11,7 @@ from olvido import NewEpisode, OlvidoError
 from olvido.domain.origin import Origin
 from olvido.domain.records import IndexState
 from olvido.errors import EventConflict, InvalidInput, InvalidTime, InvalidValue, NotInPolicy, SubjectForgotten
+from olvido.operations import record_episodes
 from olvido.operations.record_episodes import MAX_EPISODES
 from olvido.testing import ManualClock
 from tests.conftest import Clone
@@ -131,6 +132,39 @@ async def test_one_that_is_refused_refuses_all(
     assert await ana.checksums() == before
     if wrong.language is None:
         assert raised.value.__notes__ == ["The episode at place 1 of this call; nothing of the call was stored."]
+
+
+async def test_what_takes_several_statements_is_one_call(
+    word_memory: olvido.Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Answers keep their order, words and vectors are those of their text, and an event is known in all statements."""
+    monkeypatch.setattr(record_episodes, "AT_ONCE", 2)
+    many = word_memory.scope(tenant="acme", subject="many")
+    alone = word_memory.scope(tenant="acme", subject="alone")
+    texts = [*NOTES, NOTES[0]]
+    given = [_note(text, event_id=text) for text in texts]
+    written = await many.record_episodes(given)
+    for text in NOTES:
+        await alone.remember(text, event_id=text)
+    assert [one.record.fields["text"] for one in written] == texts
+    assert [one.changed for one in written] == [True] * len(NOTES) + [False]
+    assert written[0].record == written[-1].record
+    for query in NOTES:
+        found = [(i.record.event_id, i.score) for i in (await many.recall(query)).items]
+        assert found == [(i.record.event_id, i.score) for i in (await alone.recall(query)).items]
+
+
+async def test_a_refusal_in_a_later_statement_takes_all_back(
+    word_memory: olvido.Memory, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was stored before it is gone, with the life that began for it; the error says at which place it stands."""
+    monkeypatch.setattr(record_episodes, "AT_ONCE", 2)
+    ana = word_memory.scope(tenant="acme", subject="ana")
+    given = [_note(text, event_id=text) for text in NOTES[:3]]
+    with pytest.raises(InvalidTime) as raised:
+        await ana.record_episodes([*given, _note("x", event_id="x", expires_at=clock.now() - DAY)])
+    assert raised.value.__notes__ == ["The episode at place 3 of this call; nothing of the call was stored."]
+    assert set((await ana.stored_rows()).values()) == {0}
 
 
 async def test_the_size_of_a_call_is_bounded(word_memory: olvido.Memory) -> None:

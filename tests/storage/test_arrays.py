@@ -14,10 +14,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from pgvector.psycopg import register_vector
 from psycopg import sql
 
 from olvido.adapters.embedded import ServerUrls
-from olvido.storage.arrays import array
+from olvido.storage import rows
+from olvido.storage.arrays import Elements, ElementsDumper, array, half_vectors, sparse_vectors, uuids
+
+DIMENSIONS = 3
 
 EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 """What PostgreSQL counts the microseconds of an instant from."""
@@ -97,3 +101,64 @@ def test_the_result_is_of_this_machine_and_can_be_changed(connection: Connection
     assert found.dtype == np.dtype(np.int64)
     found += 1
     assert found.tolist() == [2, 3]
+
+
+@pytest.fixture(scope="module")
+def vectors(cluster: ServerUrls) -> Iterator[Connection]:
+    """A connection that knows pgvector's types, as those of a pool do; nothing is stored."""
+    with psycopg.connect(cluster.superuser) as opened:
+        opened.execute("CREATE EXTENSION IF NOT EXISTS vector")
+        register_vector(opened)
+        opened.adapters.register_dumper(Elements, ElementsDumper)
+        yield opened
+        opened.rollback()
+
+
+def held(connection: Connection, kind: str, values: object) -> list[object]:
+    """The elements of a parameter as PostgreSQL writes them."""
+    query = sql.SQL("SELECT value::text FROM unnest(%b::{}[]) AS value").format(sql.Identifier(kind))
+    return [text for (text,) in connection.execute(query, [values])]
+
+
+def one(connection: Connection, kind: str, value: object) -> object:
+    """One value as a parameter of its own, as PostgreSQL writes it."""
+    cursor = connection.execute(sql.SQL("SELECT %s::{}::text").format(sql.Identifier(kind)), [value])
+    (text,) = cursor.fetchone() or (None,)
+    return text
+
+
+_HALVES = st.floats(-65504, 65504, width=32)
+
+
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(values=st.lists(st.uuids(), max_size=20))
+def test_identifiers_of_many_rows(vectors: Connection, values: list[UUID]) -> None:
+    """Each arrives as it is, and none of them as the empty array."""
+    ids = np.array([value.bytes for value in [*values, UUID(int=256)]], dtype="V16")
+    assert held(vectors, "uuid", uuids(ids)) == [str(value) for value in [*values, UUID(int=256)]]
+    assert held(vectors, "uuid", uuids(ids[:0])) == []
+
+
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(given=st.lists(st.none() | st.lists(_HALVES, min_size=DIMENSIONS, max_size=DIMENSIONS), max_size=6))
+def test_vectors_of_many_rows(vectors: Connection, given: list[list[float] | None]) -> None:
+    """Each arrives as it does as a parameter of its own, rounded as pgvector rounds, and None as NULL."""
+    values = [None if each is None else np.array(each, dtype=np.float32) for each in given]
+    assert held(vectors, "halfvec", half_vectors(values)) == [
+        None if each is None else one(vectors, "halfvec", each) for each in values
+    ]
+
+
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(given=st.lists(st.dictionaries(st.integers(0, 2**28 - 1), st.integers(1, 3), max_size=8), max_size=6))
+def test_words_of_many_rows(vectors: Connection, given: list[dict[int, float]]) -> None:
+    """Each arrives as it does as a parameter of its own, and no words are a vector of zeros."""
+    assert held(vectors, "sparsevec", sparse_vectors(given)) == [
+        one(vectors, "sparsevec", rows.sparse(each)) for each in given
+    ]
+
+
+def test_words_past_what_a_vector_holds_are_left_out(vectors: Connection) -> None:
+    """The first 16,000 are kept, as for one row."""
+    words = dict.fromkeys(range(30000, 0, -1), 1.0)
+    assert held(vectors, "sparsevec", sparse_vectors([words])) == [one(vectors, "sparsevec", rows.sparse(words))]

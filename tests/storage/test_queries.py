@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from psycopg._queries import MAX_CACHED_STATEMENT_LENGTH
 
 import olvido
 from olvido.storage.queries import Statement, entities, statements
@@ -214,6 +215,13 @@ def test_each_statement_says_its_purpose() -> None:
         assert re.fullmatch(r"[A-Z0-9].{15,}[.:;,]?", statement.purpose), statement.name
         entity, _, name = statement.name.partition(".")
         assert statements(entity)[name] is statement
+
+
+def test_psycopg_looks_for_parameters_once() -> None:
+    """Every statement is so short, without its comments, that psycopg remembers where its parameters are."""
+    for statement in ALL:
+        assert len(statement.text) <= MAX_CACHED_STATEMENT_LENGTH, statement.name
+        assert not re.search(rb"^ *--", statement.text, re.MULTILINE), statement.name
 
 
 def test_sql_stands_in_sql_files_only() -> None:

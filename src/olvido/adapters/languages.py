@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from functools import cache
+from itertools import islice
 from typing import Any
 
 SUPPORTED = frozenset({"en", "es", "pt"})
@@ -27,7 +28,7 @@ class Languages:
     def detect(self, text: str) -> str:
         """One of "en", "es", "pt" or "other"; "other" for short texts and whenever in doubt."""
         beginning = text[:MAX_CHARACTERS]
-        if sum(character.isalpha() for character in beginning) < MIN_LETTERS:
+        if len(list(islice(filter(str.isalpha, beginning), MIN_LETTERS))) < MIN_LETTERS:
             return OTHER
         ranked: list[tuple[str, float]] = _identifier().rank(beginning)
         shares = {language: share for language, share in ranked if language in SUPPORTED}

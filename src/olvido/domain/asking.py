@@ -82,17 +82,12 @@ def whole_months(text: str) -> str:
     return _WEEKEND.sub("", _PART_OF.sub(lambda match: f"{match['range'] or 'in'} ", text))
 
 
-def is_english(text: str) -> bool | None:
-    """Whether more of its small words are English than Spanish or Portuguese; None if there are as many."""
-    return _is_english(_WORD.findall(text))
-
-
 def asks_for_whatever(text: str) -> bool:
     """Whether `text`, in which each date is a mark, has no word for a topic, and asks for something or is all dates."""
     command = _COMMAND.match(text)
     rest = text[command.end() :] if command else text
-    words = _WORD.findall(_UNIT_BESIDE_DATE.sub(" ", _ASKS_TO_TELL.sub(" what ", rest)))
-    english = _is_english(words)
+    words = words_of(_UNIT_BESIDE_DATE.sub(" ", _ASKS_TO_TELL.sub(" what ", rest)))
+    english = is_english(words)
     if english is None:
         known: Collection[str] = ANY_STOP_WORD
     else:
@@ -102,11 +97,17 @@ def asks_for_whatever(text: str) -> bool:
     return not _ASKING_WORDS.isdisjoint(words) or _JOINING.issuperset(words)
 
 
+def words_of(text: str) -> list[str]:
+    """The words of `text` in order."""
+    return _WORD.findall(text)
+
+
+def is_english(words: Iterable[str]) -> bool | None:
+    """Whether more small words are English than Spanish or Portuguese; None if there are as many."""
+    found = list(words)
+    english, others = sum(map(STOP_WORDS["en"].__contains__, found)), sum(map(_OTHERS.__contains__, found))
+    return None if english == others else english > others
+
+
 _WORD = re.compile(r"\w+")
 _OTHERS = STOP_WORDS["es"] | STOP_WORDS["pt"]
-
-
-def _is_english(words: Iterable[str]) -> bool | None:
-    found = list(words)
-    english, others = sum(word in STOP_WORDS["en"] for word in found), sum(word in _OTHERS for word in found)
-    return None if english == others else english > others

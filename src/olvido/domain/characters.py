@@ -97,7 +97,7 @@ def _folded(character: str) -> str:
 
 
 _FOLDING = _Folding()
-_ACCENTS = re.compile("[\u0300-\u036f]+")
+ACCENTS = re.compile("[\u0300-\u036f]+")
 """The first of _OPTIONAL_MARKS, and all that Latin letters leave beside ASCII when they are decomposed."""
 
 
@@ -112,7 +112,7 @@ def fold(text: str) -> str:
     text = _MANY_MARKS.sub(lambda run: "".join(each for each in run[0] if not unicodedata.combining(each)), text)
     # U+00B4 stands for an apostrophe wherever it is typed by itself, but would decompose into a space and an accent.
     decomposed = unicodedata.normalize("NFKD", text.replace("\u00b4", "'")).casefold()
-    latin = _ACCENTS.sub("", decomposed)
+    latin = ACCENTS.sub("", decomposed)
     if latin.isascii():
         return latin
     folded = unicodedata.normalize("NFKD", decomposed).translate(_FOLDING)

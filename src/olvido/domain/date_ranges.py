@@ -81,8 +81,9 @@ class Ranges:
 
     def take(self, text: str) -> str:
         """Read the ranges of `text` and leave a mark of each, "until" before one without a beginning."""
-        for pattern in _FROM_TO:
-            text = pattern.sub(self._from_to, text)
+        if len(self._dates) > 1:
+            for pattern in _FROM_TO:
+                text = pattern.sub(self._from_to, text)
         for pattern in _SINCE:
             text = pattern.sub(self._since, text)
         text = _AFTER.sub(self._after, text)

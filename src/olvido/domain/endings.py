@@ -59,8 +59,15 @@ _SPANISH = {
     "anes": "an",
 }
 
-_ENDINGS: Mapping[str, Mapping[str, str]] = {"pt": _PORTUGUESE, "es": _SPANISH}
-_SIZES = {language: sorted({len(ending) for ending in endings}, reverse=True) for language, endings in _ENDINGS.items()}
+_ENDINGS: Mapping[str, Mapping[str, list[tuple[str, str]]]] = {
+    language: {
+        last: sorted((each for each in endings.items() if each[0][-1] == last), key=lambda each: -len(each[0]))
+        for last in {ending[-1] for ending in endings}
+    }
+    for language, endings in (("pt", _PORTUGUESE), ("es", _SPANISH))
+}
+"""Language -> last letter -> endings with what stands for them, the longest first."""
+
 _KEPT = 2
 _SHORT = 3
 """An ending is one only after two letters ("leis" is no "lel"), and not in a word of three ("mes")."""
@@ -73,11 +80,9 @@ def restored(word: str, language: str) -> str:
     """
     if language == "en":
         return BASE_FORMS.get(word, word)
-    endings = _ENDINGS.get(language)
-    if endings is None or len(word) <= _SHORT:
+    if language not in _ENDINGS or len(word) <= _SHORT:
         return word
-    for size in _SIZES[language]:
-        ending = word[-size:]
-        if ending in endings and len(word) >= size + _KEPT:
-            return word[:-size] + endings[ending]
+    for ending, given in _ENDINGS[language].get(word[-1], ()):
+        if word.endswith(ending) and len(word) >= len(ending) + _KEPT:
+            return word[: -len(ending)] + given
     return word

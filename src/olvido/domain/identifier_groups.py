@@ -46,6 +46,9 @@ _BETWEEN = (
 )
 _GAP = re.compile(_BETWEEN)
 _DIGIT_AFTER_GAP = re.compile(rf"\w(?:{_BETWEEN})\d")
+_DIGIT_AFTER_BLANK = re.compile(r"[ \t\u00a0\u2007\u2009\u202f\u2013\u2014()]\d")
+"""In whatever has a digit after a gap; looking for it is many times faster."""
+
 _JOINTS = re.compile(r"[^\w]|_")
 _ACCOUNT = re.compile(r"[A-Z]{2}\d\d")
 
@@ -83,7 +86,7 @@ class Run:
 
 def may_have_runs(text: str) -> bool:
     """Whether anything in `text` may be a run: most texts have no such thing, which is cheap to see."""
-    return _DIGIT_AFTER_GAP.search(text) is not None
+    return _DIGIT_AFTER_BLANK.search(text) is not None and _DIGIT_AFTER_GAP.search(text) is not None
 
 
 def runs(text: str, chunks: Sequence[Chunk], is_ordinary: Callable[[str], bool], *, in_question: bool) -> Iterator[Run]:

@@ -7,7 +7,9 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+from olvido.domain.characters import ACCENTS
 
 if TYPE_CHECKING:
     from olvido.domain.policy import Policy
@@ -34,20 +36,20 @@ def match_topics(policy: Policy, query: str) -> tuple[LiveTopic, ...]:
     not "pay". A term of several words matches them in sequence.
     """
     spoken = words(query)
-    said = set(spoken)
+    index = _index(policy)
     # Most texts begin no term at all, which is cheap to see.
-    return tuple(
-        topic
-        for topic, terms, ignored, first in _index(policy)
-        if not said.isdisjoint(first) and _mentions(spoken, terms, ignored)
-    )
+    if index.first.isdisjoint(spoken):
+        return ()
+    return tuple(topic for topic, terms, ignored in index.topics if _mentions(spoken, terms, ignored))
 
 
 def words(text: str) -> Words:
     """The words of `text`, folded: without case, accents and compatibility forms; digits count as words."""
     if text.isascii():
         return tuple(_WORD.findall(text.lower()))
-    return tuple(_WORD.findall(unicodedata.normalize("NFKD", text.casefold()).translate(_WITHOUT_MARKS)))
+    decomposed = unicodedata.normalize("NFKD", text.casefold())
+    latin = ACCENTS.sub("", decomposed)
+    return tuple(_WORD.findall(latin if latin.isascii() else decomposed.translate(_WITHOUT_MARKS)))
 
 
 class _WithoutMarks(dict[int, int | None]):
@@ -64,18 +66,24 @@ _ROOM = 5_000
 _WITHOUT_MARKS = _WithoutMarks()
 
 
+class _Index(NamedTuple):
+    """The live states of a policy, each with its terms and what is ignored. first: the words that terms begin with."""
+
+    topics: tuple[tuple[LiveTopic, frozenset[Words], frozenset[Words]], ...]
+    first: frozenset[str]
+
+
 @lru_cache(maxsize=16)
-def _index(policy: Policy) -> tuple[tuple[LiveTopic, frozenset[Words], frozenset[Words], frozenset[str]], ...]:
-    """Of each live state: its terms, what is ignored, and the words that its terms begin with."""
-    return tuple(
+def _index(policy: Policy) -> _Index:
+    topics = tuple(
         (
             LiveTopic(name=name, consult=state.consult, description=state.description),
-            terms := _folded(state.topics.values()),
+            _folded(state.topics.values()),
             _folded(state.ignore.values()),
-            frozenset(term[0] for term in terms if term),
         )
         for name, state in policy.live_state.items()
     )
+    return _Index(topics=topics, first=frozenset(term[0] for _, terms, _ in topics for term in terms if term))
 
 
 def _folded(lists: Iterable[tuple[str, ...]]) -> frozenset[Words]:

@@ -14,15 +14,15 @@ highest weight holds. Days are UTC days; weeks begin on Monday.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 
-from olvido.domain.asking import asks_for_whatever, is_english, whole_months
+from olvido.domain.asking import asks_for_whatever, is_english, whole_months, words_of
 from olvido.domain.characters import fold
 from olvido.domain.date_ranges import MARK, MOST_MARKS, RANGE_WORDS, Ranges, mark
 from olvido.domain.day_spans import Span, Steps, around, day, first_of, month_of, steps, year_alone
-from olvido.domain.relative_dates import READERS, Reader, offset, relative_unit
+from olvido.domain.relative_dates import READERS, RELATIVE_WORDS, Reader, offset, relative_unit
 from olvido.domain.time_words import DOUBTFUL_MONTHS, DOUBTFUL_SHORT_MONTHS, MONTHS, SHORT_MONTHS, TIME_WORDS
 
 YEARS_BACK = 10
@@ -72,18 +72,18 @@ _CAPITAL = re.compile(r"(?:[^\s.?!:]\s+(?P<month>May|March)|\b(?P<dated>May)\s+\
 _CEDILLA = re.compile(r"\bmar(?:\u00e7|c\u0327)o\b", re.IGNORECASE)
 
 _WORD = re.compile(r"[a-z]+")
+_DIGIT = re.compile(r"\d")
 _MARKS = re.compile(MARK)
 _CLOCK = re.compile(r"\b\d\d?(?::\d\d|\s?[ap]\.?m\b|\s?h\d\d\b)")
-_LIKE_A_TIME = re.compile(r"\d(?:\d{3}|[-/.:]\d|\s?[aph])")
+_LIKE_A_TIME = re.compile(r"\d(?:[-/.:]\d|\s?[aph])|(?:19|20)\d\d")
 """In every year, date and time of day. It is many times faster than looking for these, and most texts have none."""
 
 
 class _Reading:
     """What one question has named so far. Its text shrinks, so that no part of a date is read once more."""
 
-    def __init__(self, text: str, now: datetime) -> None:
-        folded = " ".join(_MARKS.sub(" ", fold(text)).split())
-        self.in_english = is_english(folded)
+    def __init__(self, text: str, folded: str, words: Sequence[str], now: datetime) -> None:
+        self.in_english = is_english(words)
         self.text = whole_months(folded)
         self.today = now.astimezone(UTC).date()
         self.dates: list[list[list[Span]]] = []
@@ -200,7 +200,13 @@ def dates(text: str, now: datetime) -> Steps | None:
 
     Numbers alone are read day first, in a question without Spanish or Portuguese words both ways where both are dates.
     """
-    reading = _Reading(text, now)
+    folded = " ".join(_MARKS.sub(" ", fold(text)).split())
+    words = words_of(folded)
+    # Most questions name no date, which is cheap to see.
+    is_relative = not RELATIVE_WORDS.isdisjoint(words)
+    if not is_relative and _ALL_MONTHS.keys().isdisjoint(words) and _DIGIT.search(folded) is None:
+        return None
+    reading = _Reading(text, folded, words, now)
     reading.take(_ISO, reading.iso)
     reading.take(_NUMERIC, reading.numeric)
     reading.take(_YEAR_MONTH, reading.month_of_year)
@@ -208,9 +214,10 @@ def dates(text: str, now: datetime) -> Steps | None:
     reading.take(_DAY_MONTH, reading.day_of_month)
     reading.take(_MONTH_DAY, reading.day_of_month)
     reading.take(_NAMED_MONTH_YEAR, reading.month_of_year)
-    for pattern, read in READERS:
-        reading.take(pattern, partial(reading.relative, read))
-    reading.take(_RELATIVE_YEAR, reading.relative_year)
+    if is_relative:
+        for pattern, read in READERS:
+            reading.take(pattern, partial(reading.relative, read))
+        reading.take(_RELATIVE_YEAR, reading.relative_year)
     reading.take(_MONTH_ALONE, reading.month_alone)
     reading.take(_YEAR_ALONE, reading.year_alone)
     spans = reading.all()

@@ -10,9 +10,11 @@ from olvido.domain.characters import fold
 from olvido.domain.day_spans import Steps
 from olvido.domain.identifier_shapes import fragments, identifiers
 from olvido.domain.named_dates import dates, tells_time
+from olvido.domain.policy_values import nfc
 from olvido.domain.words import asked, is_wordless
+from olvido.errors import InvalidValue
 
-__all__ = ["Analysis", "Steps", "analyse", "dates", "identifiers", "speaker", "tells_time"]
+__all__ = ["Analysis", "Steps", "analyse", "dates", "identifiers", "require_query", "speaker", "tells_time"]
 
 MAX_NAME_WORDS = 3
 MAX_NAME_STARTS = 64
@@ -58,6 +60,7 @@ _ASKS_WHEN = re.compile(
     r")"
 )
 
+_NO_TEXT = re.compile("[\x00\ud800-\udfff]")
 _END_OF_NAME = re.compile(r"'s\W*$")
 _JOINTS = re.compile(r"\W|_")
 _PARTICLES = frozenset(
@@ -65,11 +68,25 @@ _PARTICLES = frozenset(
 )
 
 
+def require_query(value: object, limit: int) -> str:
+    """`value` in NFC, as records are. Raises InvalidValue if it is not text, blank, or over `limit` characters."""
+    if not isinstance(value, str):
+        raise InvalidValue(f"The query must be text; got {type(value).__name__}.")
+    if _NO_TEXT.search(value):
+        raise InvalidValue("The query has a NUL or an unpaired surrogate. Pass well-formed text.")
+    if len(value) > limit:
+        raise InvalidValue(f"The query has {len(value)} characters; the policy allows {limit}. Pass a shorter one.")
+    if not value.strip():
+        raise InvalidValue("The query is blank. Pass the question or the words to look for.")
+    return nfc(value)
+
+
 def analyse(text: str, language: str) -> Analysis:
     """Read a question in `language` ("en", "es", "pt", "other"). Any text gives a result, in linear time."""
+    words = asked(text, language)
     return Analysis(
-        words=asked(text, language),
-        is_wordless=is_wordless(text),
+        words=words,
+        is_wordless=not words and is_wordless(text),
         fragments=fragments(text),
         names=tuple(dict.fromkeys(_names(text))),
         when=_ASKS_WHEN.match(fold(text)) is not None,
@@ -104,6 +121,8 @@ def _names(text: str) -> Iterator[str]:
 
 def _name_word(raw: str) -> str:
     """Folded, without a possessive and whatever is no letter or digit."""
+    if raw.isascii() and raw.isalnum():
+        return raw.lower()
     return _JOINTS.sub("", _END_OF_NAME.sub("", fold(raw)))
 
 

@@ -42,11 +42,9 @@ from numpy.typing import NDArray
 from olvido.domain.origin import OriginClass
 from olvido.domain.policy import Policy
 from olvido.domain.policy_document import Ranking
-from olvido.domain.policy_values import nfc
 from olvido.domain.question import Steps
 from olvido.domain.ranking_times import Numbers, Whole, dated_by, most, recency
-from olvido.domain.words import MAX_FREQUENCY
-from olvido.errors import InvalidValue
+from olvido.domain.words import MAX_FREQUENCY, MAX_WORDS
 
 K1 = 0.9
 B = 0.5
@@ -66,9 +64,9 @@ CENTRE_SAMPLE = 256
 """As many of the newest records are averaged: the mean of more differs by nothing that ranking can show."""
 
 WORD_BITS = 4
-WORDS_A_PRODUCT = 5
+WORDS_A_PRODUCT = 6
 PRODUCTS = 3
-"""Hits are four bits a word (`words.MAX_KEYS` says why that is enough), and one inner product holds five of them, as a
+"""Hits are four bits a word (`words.MAX_KEYS` says why that is enough), and one inner product holds six of them, as a
 float4 is exact to 24 bits."""
 
 
@@ -177,19 +175,6 @@ class Ranked:
         return ScoreParts(lex=None if isnan(lex) else lex, sem=None if isnan(sem) else sem, **values)
 
 
-def require_query(value: object, limit: int) -> str:
-    """`value` in NFC, as records are. Raises InvalidValue if it is not text, blank, or over `limit` characters."""
-    if not isinstance(value, str):
-        raise InvalidValue(f"The query must be text; got {type(value).__name__}.")
-    if "\x00" in value or any("\ud800" <= character <= "\udfff" for character in value):
-        raise InvalidValue("The query has a NUL or an unpaired surrogate. Pass well-formed text.")
-    if len(value) > limit:
-        raise InvalidValue(f"The query has {len(value)} characters; the policy allows {limit}. Pass a shorter one.")
-    if not value.strip():
-        raise InvalidValue("The query is blank. Pass the question or the words to look for.")
-    return nfc(value)
-
-
 def prioritised(policy: Policy) -> list[str]:
     """The kinds of episode that have a priority, in the order in which `scan` numbers them from 1."""
     return [definition for definition, rule in policy.episodes.items() if rule.priority]
@@ -223,8 +208,7 @@ def rank(candidates: Candidates, asked: Asked, policy: Policy) -> Ranked:
     hits, length = turns.with_previous(_capped(candidates.hits), candidates.length)
     lex = _bm25(hits, length, asked.words, _shares(candidates))
     sem = np.full(flags.shape, np.nan) if asked.is_wordless else np.minimum(np.maximum(candidates.sem, 0), 1)
-    told = _told_by_flags(policy)
-    identifier = told["identifier"][flags]
+    identifier, when, speaker, priority, reliability = _told_by_flags(policy).take(flags, axis=1)
     matching = ranking.text * _either(lex, sem) + ranking.meaning * _either(sem, lex) + identifier
     # Nine digits: sums of the same numbers in another order would decide between equals.
     base = matching.round(9)
@@ -232,11 +216,11 @@ def rank(candidates: Candidates, asked: Asked, policy: Policy) -> Ranked:
     parts = {
         "session": ranking.session * turns.best(base),
         "date": ranking.date * dated,
-        "when": told["when"][flags] if asked.when else np.zeros(flags.shape),
-        "speaker": told["speaker"][flags],
+        "when": when if asked.when else np.zeros(flags.shape),
+        "speaker": speaker,
         "recency": ranking.recency * recency(candidates.occurred_at, asked.now, ranking.recency_half_life),
-        "priority": told["priority"][flags],
-        "reliability": told["reliability"][flags],
+        "priority": priority,
+        "reliability": reliability,
     }
     score = (base + sum(parts.values())).round(9)
     is_preference = (flags & Flag.PREFERENCE) > 0
@@ -245,18 +229,21 @@ def rank(candidates: Candidates, asked: Asked, policy: Policy) -> Ranked:
     is_relevant = np.where(is_preference, 0, base).max(initial=0) >= ranking.omit_below
     enough = base + np.minimum(parts["date"], DATE_HELPS * base) + parts["session"]
     named = dated / most(asked.dates)
-    # Beside what happened then, a question for nothing else finds matches only: a weak likeness says nothing of a date.
-    floor = ranking.weak_below if asked.dates is not None and asked.dates.alone else ranking.omit_below
-    is_shown = (is_relevant & (enough >= floor)) | (named >= NAMED)
+    if asked.dates is not None and asked.dates.alone:
+        # Beside what happened then, it finds matches only: a weak likeness says nothing of a date.
+        is_shown = (is_relevant & (enough >= ranking.weak_below)) | (named >= NAMED)
+    else:
+        is_shown = is_relevant & (enough >= ranking.omit_below)
+    preferences = np.flatnonzero(is_preference)
     return Ranked(
         named=named,
         parts={"lex": lex, "sem": sem, "identifier": identifier, "base": base, **parts, "score": score},
         episodes=_sorted(
             -score, -candidates.occurred_at, candidates.record_id, np.flatnonzero(is_shown & ~is_preference)
         ),
-        preferences=np.flatnonzero(is_preference),
+        preferences=preferences,
         unindexed=int(np.count_nonzero(flags & Flag.UNINDEXED)),
-        total=int(np.count_nonzero(~is_preference)),
+        total=flags.size - preferences.size,
     )
 
 
@@ -264,31 +251,32 @@ def rank(candidates: Candidates, asked: Asked, policy: Policy) -> Ranked:
 class _Turns:
     """The candidates by case, each case in the order of its events.
 
-    order: places, without those that have no case. follows: whether the one before in `order` is the previous event of
-    the same case. starts: where in `order` a case begins.
+    order: places, without those that have no case. starts: where in `order` a case begins. follows: where in `order`
+    the one before is the previous event of the same case.
     """
 
     order: Whole
-    follows: NDArray[np.bool_]
     starts: Whole
+    follows: Whole
 
     @classmethod
     def of(cls, candidates: Candidates) -> _Turns:
         case = candidates.case
         if not case.any():
             none = np.zeros(0, dtype=np.int64)
-            return cls(order=none, follows=none.astype(bool), starts=none)
+            return cls(order=none, starts=none, follows=none)
         order = _sorted(case, candidates.occurred_at, candidates.record_id, np.flatnonzero(case))
         sorted_case = case[order]
         follows = np.zeros(order.size, dtype=bool)
         np.equal(sorted_case[1:], sorted_case[:-1], out=follows[1:])
-        return cls(order=order, follows=follows, starts=np.flatnonzero(~follows))
+        return cls(order=order, starts=np.flatnonzero(~follows), follows=np.flatnonzero(follows))
 
     def with_previous(self, hits: Whole, length: Whole) -> tuple[Whole, Whole]:
         """Hits and length of each candidate and the event before it, as one text."""
         both, size = hits.copy(), length.copy()
-        after, before = self.order[self.follows], self.order[np.flatnonzero(self.follows) - 1]
-        both[after] += np.where(hits[after] >= 0, np.maximum(hits[before], 0), 0)
+        after, before = self.order[self.follows], self.order[self.follows - 1]
+        own = hits[after]
+        both[after] = own + np.where(own >= 0, np.maximum(hits[before], 0), 0)
         size[after] += length[before]
         return both, size
 
@@ -305,10 +293,12 @@ def _capped(hits: Whole) -> Whole:
     """The same with no word more than MAX_FREQUENCY (3) times, so that two of them add up within their bits."""
     # Of each four bits: one of the upper two makes it more than three, which are the lower two.
     more = (hits >> 2 | hits >> 3) & _EACH_WORD
+    if not more.any():
+        return hits
     return np.where(hits < 0, hits, (hits & 3 * _EACH_WORD) | 3 * more)
 
 
-_EACH_WORD = np.int64(sum(1 << (WORD_BITS * place) for place in range(PRODUCTS * WORDS_A_PRODUCT)))
+_EACH_WORD = np.int64(sum(1 << (WORD_BITS * place) for place in range(MAX_WORDS)))
 
 
 def _shares(candidates: Candidates) -> Numbers:
@@ -317,11 +307,15 @@ def _shares(candidates: Candidates) -> Numbers:
     The same text has the same vector, and so the same likeness, hits and length; without a vector nothing is known.
     """
     told = candidates.sem.view(np.int64) + candidates.hits * _PRIME + candidates.length * _PRIME**2
-    in_order = np.sort(told)
-    if not (in_order[1:] == in_order[:-1]).any():
+    order = told.argsort()
+    in_order = told[order]
+    differs = in_order[1:] != in_order[:-1]
+    if differs.all():
         return np.ones(told.shape)
-    _, which, times = np.unique(told, return_inverse=True, return_counts=True)
-    return np.where(np.isnan(candidates.sem), 1.0, 1.0 / times[which])
+    times = np.diff(np.flatnonzero(differs), prepend=-1, append=differs.size)
+    shares = np.empty(told.shape)
+    shares[order] = np.repeat(1.0 / times, times)
+    return np.where(np.isnan(candidates.sem), 1.0, shares)
 
 
 _PRIME = np.int64(1_000_000_007)
@@ -337,37 +331,45 @@ def _bm25(hits: Whole, length: Whole, words: int, shares: Numbers) -> Numbers:
     total = share.sum()
     # Sums rather than products of matrices: those would start threads that wait in a loop, and there is a database.
     k = K1 * (1 - B + B * length / ((length * share).sum() / total or 1))
-    # How often each word is hit, of shape (words, candidates).
-    times = ((hits >> _SHIFTS[:words]) & (2**WORD_BITS - 1)).astype(np.float64)
-    having = (np.minimum(times, 1) * share).sum(axis=1)
+    # How often each word is hit that any record has, of shape (words, candidates).
+    every = int(np.bitwise_or.reduce(hits[readable]))
+    met = [place for place in range(words) if every >> WORD_BITS * place & (2**WORD_BITS - 1)]
+    times = ((hits >> _SHIFTS[met]) & (2**WORD_BITS - 1)).astype(np.float64)
+    having = np.zeros(words)
+    having[met] = (np.minimum(times, 1) * share).sum(axis=1)
     idf = np.log1p((total - having + 0.5) / (having + 0.5))
     np.minimum(times, MAX_FREQUENCY, out=times)
     np.divide(times, times + k, out=times)
-    times *= (idf / idf.sum())[:, np.newaxis]
+    times *= (idf / idf.sum())[met, np.newaxis]
     return np.where(readable, times.sum(axis=0), np.nan)
 
 
-_SHIFTS = WORD_BITS * np.arange(PRODUCTS * WORDS_A_PRODUCT)[:, np.newaxis]
+_SHIFTS = WORD_BITS * np.arange(MAX_WORDS)[:, np.newaxis]
 
 
 def _either(first: Numbers, second: Numbers) -> Numbers:
-    known = np.where(np.isnan(first), second, first)
+    unknown = np.isnan(first)
+    if not unknown.any():
+        return first
+    known = np.where(unknown, second, first)
     return np.where(np.isnan(known), 0, known)
 
 
 @lru_cache(maxsize=16)
-def _told_by_flags(policy: Policy) -> dict[str, Numbers]:
-    """What parts of a score are, with their weights, for each value that `Candidates.flags` can have."""
+def _told_by_flags(policy: Policy) -> Numbers:
+    """Identifier, when, speaker, priority and reliability, with their weights, for each value of `Candidates.flags`."""
     ranking = policy.ranking
     priorities = np.array([0.0, *(policy.episodes[definition].priority for definition in prioritised(policy))])
     flags = np.arange(priorities.size << Flag.KIND_SHIFT)
-    return {
-        "identifier": np.where(flags & Flag.IDENTIFIER, ranking.identifier, 0.0),
-        "when": np.where(flags & Flag.TIMED, ranking.when, 0.0),
-        "speaker": np.where(flags & Flag.SPEAKER, ranking.speaker, 0.0),
-        "priority": ranking.priority * priorities[flags >> Flag.KIND_SHIFT],
-        "reliability": ranking.reliability * _TRUST[(flags >> Flag.TRUST_SHIFT) & 3],
-    }
+    return np.array(
+        [
+            np.where(flags & Flag.IDENTIFIER, ranking.identifier, 0.0),
+            np.where(flags & Flag.TIMED, ranking.when, 0.0),
+            np.where(flags & Flag.SPEAKER, ranking.speaker, 0.0),
+            ranking.priority * priorities[flags >> Flag.KIND_SHIFT],
+            ranking.reliability * _TRUST[(flags >> Flag.TRUST_SHIFT) & 3],
+        ]
+    )
 
 
 _TRUST = np.array([0.0, *sorted(each.trust for each in OriginClass)]) / OriginClass.DECLARED.trust
@@ -379,7 +381,8 @@ def _sorted(first: Numbers | Whole, second: Whole, record_id: NDArray[np.void], 
     one, other = first[places], second[places]
     order = np.lexsort((other, one))
     one, other = one[order], other[order]
-    if ((one[1:] == one[:-1]) & (other[1:] == other[:-1])).any():
+    same = one[1:] == one[:-1]
+    if same.any() and (same & (other[1:] == other[:-1])).any():
         # Ids decide between equals, which are rare: they are looked at in this case only.
         halves = record_id[places].view(">u8").reshape(-1, 2)
         order = np.lexsort((halves[:, 1], halves[:, 0], second[places], first[places]))

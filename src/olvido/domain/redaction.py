@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from olvido.domain.secret_shapes import MASK, Span, spans
+from olvido.domain.secret_shapes import MASK, Span, may_hold, spans
 
 UNNAMED = "<unnamed>"
 _NAME = re.compile(r"[^\W\d][\w.-]{0,59}")
@@ -46,6 +46,14 @@ def screen(text: str) -> Screened:
             position = end
         text = "".join((*parts, text[position:]))
     return Screened(text=text, masked=tuple(kinds))
+
+
+def is_clean(values: Iterable[object]) -> bool:
+    """Whether `screen` would find nothing in any text among `values`: seen at once, and many times faster.
+
+    False says nothing: each has to be screened then.
+    """
+    return not may_hold("\n".join([value for value in values if isinstance(value, str)]))
 
 
 def safe_name(name: object) -> str:

@@ -141,3 +141,13 @@ READERS: tuple[tuple[re.Pattern[str], Reader], ...] = (
     (re.compile(rf"\b(?:on|el|no|na)\s+{_WEEKDAY}"), _weekday),
 )
 """Applied in this order, each to what the ones before have left. For folded text."""
+
+RELATIVE_WORDS = frozenset(
+    (
+        *("ago", "atras", "ha", "hace", "faz"),
+        *("ultimos", "ultimas", "passados", "passadas", "pasados", "pasadas"),
+        *(phrase.split()[-1] for phrase in (*_DAYS, *_OFFSETS)),
+        *WEEKDAYS,
+    )
+)
+"""One of these stands in whatever one of READERS or a pattern of `relative_unit` matches."""

@@ -122,8 +122,8 @@ _CARD = re.compile(
     r"|\d{4}([ .\u00a0-])\d{4}\2\d{4}\2\d{4}(?:\2\d{3})?(?!\w)"
     r"|\d{4}([ .\u00a0-])\d{6}\3\d{4,5}(?!\w)))"
 )
-_FOUR_DIGITS = re.compile(r"\d{4}")
-"""What every card number begins with."""
+_EIGHT_DIGITS = re.compile(r"\d{4}[ .\u00a0-]?\d{4}")
+"""What every card number begins with; looking for it is many times faster."""
 _ISSUERS: Mapping[int, re.Pattern[str]] = {
     14: re.compile(r"3(?:0[0-5]|[689])"),
     15: re.compile(r"3[47]"),
@@ -135,13 +135,22 @@ _ISSUERS: Mapping[int, re.Pattern[str]] = {
 """Issuer prefixes by length (ISO/IEC 7812). An IMEI, whose 15 digits pass the same checksum, starts otherwise."""
 
 
+def may_hold(text: str) -> bool:
+    """Whether `text` has what every secret has. Most texts do not, and nothing in them has to be looked for."""
+    folded = _folded(text)
+    for sign in _SIGNS:
+        if sign in folded:
+            return True
+    return _EIGHT_DIGITS.search(text) is not None
+
+
 def spans(text: str) -> Iterator[Span]:
     """Where secrets are in `text`, in any order and possibly overlapping. What is masked already is not a secret."""
     folded = _folded(text)
     signs = {sign for sign in _SIGNS if sign in folded}
     if signs:
         yield from _shown_by(signs, text)
-    if _FOUR_DIGITS.search(text):
+    if _EIGHT_DIGITS.search(text):
         for match in _CARD.finditer(text):
             if is_card(match[1]):
                 yield (*match.span(1), "card_number")

@@ -25,12 +25,14 @@ class Accepting(Protocol):
         """Whether one of them is `origin_class`."""
 
 
-def require_accepted(rule: Accepting, origin: Origin, name: str) -> None:
+def require_accepted(rule: Accepting, origin: Origin, name: str, *, clean: bool = False) -> None:
     """Raise unless the policy takes this origin for `name`, a name from the policy.
 
+    clean: `is_clean` says that the origin carries no credential.
     Raises OriginNotAccepted, and SecretRefused if the origin carries a credential.
     """
-    refuse_credentials_in(origin)
+    if not clean:
+        refuse_credentials_in(origin)
     if not rule.accepts(origin.origin_class):
         accepted = ", ".join(rule.origins)
         raise OriginNotAccepted(

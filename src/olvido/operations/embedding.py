@@ -80,7 +80,7 @@ def _directions(vectors: Vectors, shape: tuple[int, ...]) -> Vectors | None:
         return None
     with np.errstate(over="ignore", invalid="ignore"):
         lengths = np.sqrt(np.vecdot(vectors, vectors))
-    if not ((lengths > 0) & (lengths < np.inf)).all():
+    if not all(0 < length < np.inf for length in lengths.flat):  # of a single one, half of the time of numpy's all()
         return None
     unit: Vectors = vectors / lengths[..., np.newaxis]
     return unit

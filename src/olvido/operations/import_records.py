@@ -9,7 +9,7 @@ from datetime import datetime
 
 from olvido.domain.export import ImportedRecord
 from olvido.domain.policy import Policy
-from olvido.domain.records import Episode, IndexState, NewEpisode, NewPreference, Preference, Written
+from olvido.domain.records import IndexState, NewEpisode, NewPreference, Preference, Written
 from olvido.errors import (
     Conflict,
     ConsentNeeded,
@@ -20,9 +20,9 @@ from olvido.errors import (
     OriginNotGranted,
     Refused,
 )
-from olvido.operations.consent import forgotten_until, last_forget
+from olvido.operations.consent import last_forget
 from olvido.operations.environment import Caller, Environment
-from olvido.operations.indexing import LANGUAGES, Prepared, prepare_many
+from olvido.operations.indexing import Prepared, prepare_many, require_languages
 from olvido.operations.record_episode import REQUESTED, Report, admit_report
 from olvido.operations.record_episode import admit as admit_episode
 from olvido.operations.record_episodes import store_many
@@ -122,6 +122,8 @@ class _Taking:
         self._caller = caller
         self._resume = resume
         self._new_consent = new_consent
+        self._until: datetime | None = None
+        self._has_asked = False
 
     async def prepare(self, given: Sequence[Incoming]) -> _Batch:
         """Admit the records, and embed those that are left."""
@@ -165,9 +167,16 @@ class _Taking:
             return {}
         if len(stated) <= FEW and not self._resume:
             return {}
-        until = None if self._new_consent else await forgotten_until(self._environment, self._caller)
-        async with self._environment.database.read(self._caller.life) as transaction:
-            return await self._left_out(transaction, stated, until)
+        life = self._caller.life
+        await self._environment.database.pin(life)
+        if not (self._new_consent or self._has_asked):
+            # Once an import: what is forgotten meanwhile is found in the transaction.
+            self._until = await last_forget(self._environment, life.scope.tenant, life.key)
+            self._has_asked = True
+        if self._until is None and not self._resume:
+            return {}
+        async with self._environment.database.read(life) as transaction:
+            return await self._left_out(transaction, stated, self._until)
 
     async def _in_one_transaction(self, batch: _Batch) -> _Outcomes:
         if not batch.ready:
@@ -230,11 +239,13 @@ class _Taking:
             if isinstance(answer, OlvidoError):
                 outcomes[place] = _refused(answer)
             else:
-                outcomes[place] = _told(report.written(answer[0], made, changed=answer[1]))
+                _, changed = answer
+                outcomes[place] = _told(report, made.state, changed=changed)
         for place, (one, made) in left.items():
             if isinstance(one, Stated):
                 try:
-                    outcomes[place] = _told(await store_statement(self._environment, transaction, one, made))
+                    written = await store_statement(self._environment, transaction, one, made)
+                    outcomes[place] = _told(written, written.index_state, changed=written.changed)
                 except (Conflict, InvalidTime, Refused) as error:
                     outcomes[place] = _refused(error)
         return outcomes
@@ -265,8 +276,8 @@ class _Taking:
 
 def _spoken(one: Admitted) -> Admitted:
     """The same, if its language is known: of one record only, while `prepare_many` refuses all of a call."""
-    if isinstance(one, Report) and one.language not in {None, *LANGUAGES}:
-        raise InvalidValue(f"language must be one of {', '.join(LANGUAGES)}, or None to have it detected.")
+    if isinstance(one, Report):
+        require_languages((one.language,))
     return one
 
 
@@ -296,10 +307,10 @@ def _refused(error: OlvidoError) -> ImportedRecord:
     return ImportedRecord(changed=False, code=error.code)
 
 
-def _told(written: Written[Preference] | Written[Episode]) -> ImportedRecord:
+def _told(of: Report | Written[Preference], state: IndexState, *, changed: bool) -> ImportedRecord:
     return ImportedRecord(
-        changed=written.changed,
-        dropped=written.dropped,
-        masked=written.masked,
-        index_state=written.index_state if written.changed else IndexState.INDEXED,
+        changed=changed,
+        dropped=of.dropped,
+        masked=of.masked,
+        index_state=state if changed else IndexState.INDEXED,
     )

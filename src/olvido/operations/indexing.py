@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from time import sleep
 from zlib import crc32
 
+from olvido.domain.characters import fold
 from olvido.domain.identifier_shapes import MIN_LENGTH
 from olvido.domain.policy import Policy
 from olvido.domain.question import identifiers, tells_time
@@ -121,6 +123,12 @@ async def prepare(
     return (await prepare_many(environment, [text], [language], [case_id], [definition]))[0]
 
 
+def require_languages(languages: Iterable[str | None]) -> None:
+    """Raise InvalidValue for a language that is unknown; None is to be detected."""
+    if any(language not in LANGUAGES for language in languages if language is not None):
+        raise InvalidValue(f"language must be one of {', '.join(LANGUAGES)}, or None to have it detected.")
+
+
 async def prepare_many(
     environment: Environment,
     texts: Sequence[str],
@@ -134,8 +142,7 @@ async def prepare_many(
 
     definitions: of episodes; None at the place of a preference.
     """
-    if any(language not in LANGUAGES for language in languages if language is not None):
-        raise InvalidValue(f"language must be one of {', '.join(LANGUAGES)}, or None to have it detected.")
+    require_languages(languages)
     if None in languages or len(texts) > READ_AT_ONCE:
         # Off the event loop: the first call loads a model, which takes about a second, and many texts take a while.
         read = await asyncio.to_thread(_read, environment, texts, languages, case_ids)
@@ -175,10 +182,16 @@ def _read(
         for text, language in zip(texts, languages, strict=True)
     ]
     keys = Keys()
-    return [
-        (language, terms(_with_case(text, case_id), language, keys), identifiers(text, case_id), tells_time(text))
-        for text, language, case_id in zip(texts, known, case_ids or [None] * len(texts), strict=True)
-    ]
+    read: list[tuple[str, Terms, str, bool]] = []
+    for text, language, case_id in zip(texts, known, case_ids or [None] * len(texts), strict=True):
+        if read and len(read) % READ_AT_ONCE == 0:
+            sleep(0)  # lets the event loop go on; Python by itself lets a busy thread have 5 ms at a time
+        folded = fold(text)
+        # Once for all readers: folding what is ASCII again changes nothing and costs nothing.
+        plain = folded if folded.isascii() else text
+        words = terms(_with_case(plain, case_id), language, keys)
+        read.append((language, words, identifiers(text, case_id), tells_time(plain)))
+    return read
 
 
 def _with_case(text: str, case_id: str | None) -> str:

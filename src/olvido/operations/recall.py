@@ -20,6 +20,7 @@ from olvido.domain.words import LEXER, asked
 from olvido.operations.environment import Caller, Environment
 from olvido.operations.search import Question, ask, scored
 from olvido.storage import rows
+from olvido.storage.arrays import uuids
 from olvido.storage.database import Transaction
 from olvido.storage.queries import statements
 
@@ -117,7 +118,7 @@ class _Shown:
 
     async def read(self) -> tuple[list[RecallItem[Preference]], list[RecallItem[Episode]]]:
         """All current preferences for the purpose, and the best episodes, each thing that was said once."""
-        limit, best = self.question.limit, [int(place) for place in self.ranked.episodes]
+        limit, best, ids = self.question.limit, self.ranked.episodes, self.candidates.record_id
         preferences: list[RecallItem[Preference]] = []
         read: list[RecallItem[Episode]] = []
         items: list[RecallItem[Episode]] = []
@@ -125,27 +126,28 @@ class _Shown:
         offered = Kind.PREFERENCE in self.question.choice.kinds
         while offered or (len(items) < limit and taken < len(best)):
             # Records that say the same are one item, which leaves room for others.
-            places = {self._id(place): place for place in best[taken : taken + limit - len(items)]}
+            places = best[taken : taken + limit - len(items)]
             found = await self.transaction.all(
-                _SQL["shown"], record_ids=list(places), purpose=self.question.choice.purpose, offered=offered
+                _SQL["shown"], record_ids=uuids(ids[places]), purpose=self.question.choice.purpose, offered=offered
             )
             if offered:
                 preferences = self._preferences([rows.preference(row) for row in found if row["key"] is not None])
                 offered = False
-            episodes = {row["record_id"]: rows.episode(row) for row in found if row["key"] is None}
-            read += [self._episode(episodes[one], place) for one, place in places.items() if one in episodes]
+            rest = {row["record_id"].bytes: rows.episode(row) for row in found if row["key"] is None}
+            read += [
+                self._episode(episode, place)
+                for place in places.tolist()
+                if (episode := rest.get(ids[place].tobytes())) is not None
+            ]
             items = gather(read, lambda episode: self.texts[episode.record_id])
             taken += len(places)
         return preferences, items
 
     def _preferences(self, found: list[Preference]) -> list[RecallItem[Preference]]:
         """Those that bear on the question first, then by key."""
-        places = {self._id(place): int(place) for place in self.ranked.preferences}
-        items = [self._preference(preference, places.get(preference.record_id)) for preference in found]
+        places = {self.candidates.record_id[place].tobytes(): place for place in self.ranked.preferences.tolist()}
+        items = [self._preference(preference, places.get(preference.record_id.bytes)) for preference in found]
         return sorted(items, key=lambda item: (-item.score, item.record.key))
-
-    def _id(self, place: int) -> UUID:
-        return UUID(bytes=self.candidates.record_id[place].tobytes())
 
     def _preference(self, preference: Preference, place: int | None) -> RecallItem[Preference]:
         label = preference_label(preference)

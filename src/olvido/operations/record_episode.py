@@ -14,6 +14,7 @@ from olvido.domain.origin import Origin
 from olvido.domain.policy import EpisodeRule, Policy, expiry
 from olvido.domain.question import speaker
 from olvido.domain.records import PRODUCT, Episode, Fields, NewEpisode, Written
+from olvido.domain.redaction import is_clean
 from olvido.errors import Conflict, EventConflict, InvalidValue
 from olvido.operations.admission import mask_fields, refuse_credential, require_accepted
 from olvido.operations.environment import Caller, Environment
@@ -52,10 +53,14 @@ class Report:
     dropped: tuple[str, ...]
     masked: tuple[str, ...]
 
-    def written(self, episode: Episode, prepared: Prepared, *, changed: bool) -> Written[Episode]:
-        """What the caller gets."""
+    def written(self, row: rows.Row, prepared: Prepared, *, changed: bool) -> Written[Episode]:
+        """What the caller gets. row: of the episode as it is stored; one that is new has this origin."""
         return Written(
-            record=episode, changed=changed, dropped=self.dropped, masked=self.masked, index_state=prepared.state
+            record=rows.episode(row, self.origin if changed else None),
+            changed=changed,
+            dropped=self.dropped,
+            masked=self.masked,
+            index_state=prepared.state,
         )
 
 
@@ -103,8 +108,8 @@ async def record_episode(
         definition=report.rule.definition,
     )
     async with environment.database.write(caller.life, inserting=True) as transaction:
-        episode, changed = await store(environment, transaction, report, prepared)
-    return report.written(episode, prepared, changed=changed)
+        row, changed = await store(environment, transaction, report, prepared)
+    return report.written(row, prepared, changed=changed)
 
 
 def admit(environment: Environment, caller: Caller, new: NewEpisode) -> Report:
@@ -118,16 +123,20 @@ def admit_report(policy: Policy, source: Origin, new: NewEpisode) -> Report:
     """The same for an origin whose class is known to be granted."""
     rule = policy.episode(new.definition)
     admitted = rule.admit(new.fields, new.status)
-    kept, masked = mask_fields(admitted.fields)
-    require_accepted(rule, source, f"episode {rule.definition}")
-    text = rule.text(kept, new.status)
+    named = (source.source, source.ref, source.actor, new.event_id, new.case_id)
+    clean = is_clean((*named, *admitted.fields.values()))
+    kept, masked = (admitted.fields, ()) if clean else mask_fields(admitted.fields)
+    clean = clean or is_clean(named)
+    require_accepted(rule, source, f"episode {rule.definition}", clean=clean)
+    text = rule.indexed_text(kept, new.status, source.actor)
     if rule.untrusted and not text:
         raise InvalidValue(f"A {rule.definition} is its text. Pass one of the fields: {', '.join(rule.searchable)}.")
     record_id = new_record_id()
     unnamed = new.event_id is None and rule.definition == NOTE
     event_id = str(record_id) if unnamed else required_identifier(new.event_id, "event_id")
     case_id = optional_identifier(new.case_id, "case_id")
-    refuse_credential(event_id=event_id, case_id=case_id)
+    if not clean:
+        refuse_credential(event_id=event_id, case_id=case_id)
     return Report(
         rule=rule,
         record_id=record_id,
@@ -138,7 +147,7 @@ def admit_report(policy: Policy, source: Origin, new: NewEpisode) -> Report:
         occurred_at=source.at if new.occurred_at is None else require_utc(new.occurred_at, "occurred_at"),
         expires_at=new.expires_at,
         origin=source,
-        text=rule.indexed_text(kept, new.status, source.actor),
+        text=text,
         language=new.language,
         dropped=admitted.dropped,
         masked=masked,
@@ -147,8 +156,11 @@ def admit_report(policy: Policy, source: Origin, new: NewEpisode) -> Report:
 
 async def store(
     environment: Environment, transaction: Transaction, report: Report, prepared: Prepared
-) -> tuple[Episode, bool]:
-    """The episode as it is stored, and whether this call stored it. Raises EventConflict, InvalidTime, Conflict."""
+) -> tuple[rows.Row, bool]:
+    """The row of the episode as it is stored, and whether this call stored it.
+
+    Raises EventConflict, InvalidTime, Conflict.
+    """
     now = transaction.now
     version = environment.policy.version
     columns = row_of(report, prepared, now, version)
@@ -156,18 +168,17 @@ async def store(
     for _ in range(2):
         row = await transaction.one(
             _SQL["record"],
-            **{**columns, **prepared.columns(), "fields": rows.json_value(columns["fields"])},
+            **{**columns, **prepared.columns(), "fields": rows.json_fields(report.fields)},
         )
         if row is not None:
-            return rows.episode(columns), True
+            return columns, True
         await transaction.reorganise()
         row = await transaction.one(_SQL["by_event"], definition=report.rule.definition, event_id=report.event_id)
         if row is not None:
-            existing = rows.episode(row)
-            if not is_expired(existing.expires_at, now):
-                return same_body(existing, report), False
-            await remove_episodes(transaction, [existing.record_id])
-            await transaction.audit("purge", "episode", policy_version=version, record_id=existing.record_id)
+            if not is_expired(row["expires_at"], now):
+                return same_body(row, report), False
+            await remove_episodes(transaction, [row["record_id"]])
+            await transaction.audit("purge", "episode", policy_version=version, record_id=row["record_id"])
     raise Conflict("Other writers record and forget this event at the same moment. Read it again and decide.")
 
 
@@ -194,8 +205,9 @@ def row_of(report: Report, prepared: Prepared, now: datetime, policy_version: st
     }
 
 
-def same_body(existing: Episode, report: Report) -> Episode:
-    """The stored episode of the event that is reported again. Raises EventConflict if it has another body."""
+def same_body(row: rows.Row, report: Report) -> rows.Row:
+    """The stored row of the event that is reported again. Raises EventConflict if it has another body."""
+    existing = rows.episode(row)
     same = (
         existing.case_id == report.case_id
         and existing.status == report.status
@@ -207,4 +219,4 @@ def same_body(existing: Episode, report: Report) -> Episode:
             "This event id is already recorded with another body. An episode is history and does not change; "
             "record what happened next under an event id of its own."
         )
-    return existing
+    return row

@@ -8,14 +8,19 @@ from uuid import UUID
 
 from olvido.domain.records import Episode, NewEpisode, Written
 from olvido.errors import Conflict, InvalidInput, InvalidTime, OlvidoError
+from olvido.operations.embedding import passage_vectors
 from olvido.operations.environment import Caller, Environment
-from olvido.operations.indexing import Prepared, prepare_many
+from olvido.operations.indexing import Prepared, prepare_many, require_languages
 from olvido.operations.record_episode import Report, admit, row_of, same_body, store
+from olvido.ports import Vectors
 from olvido.storage import rows
+from olvido.storage.arrays import half_vectors, sparse_vectors
 from olvido.storage.database import Transaction
 from olvido.storage.queries import statements
 
 MAX_EPISODES = 10_000
+AT_ONCE = 250
+"""Episodes stored in one statement."""
 
 _SQL = statements("episodes")
 
@@ -36,32 +41,62 @@ async def record_episodes(
     # Off the event loop: a thousand long texts take a while to be looked through for secrets.
     reports = await asyncio.to_thread(_admit, environment, caller, episodes)
     await environment.database.pin(caller.life)
-    prepared = await prepare_many(
-        environment,
-        [report.text for report in reports],
-        [report.language for report in reports],
-        [report.case_id for report in reports],
-        [report.rule.definition for report in reports],
-    )
+    require_languages(report.language for report in reports)
+    # All of them before the transaction, which is not held open while an embedder works.
+    vectors = await passage_vectors(environment, [report.text for report in reports])
+    batches = [slice(start, start + AT_ONCE) for start in range(0, len(reports), AT_ONCE)]
+    prepared = await _prepared(environment, reports, vectors, batches[0])
+    written: list[Written[Episode]] = []
     async with environment.database.write(caller.life, inserting=True) as transaction:
-        written = []
-        for place, answer in enumerate(await store_many(environment, transaction, reports, prepared)):
-            if isinstance(answer, OlvidoError):
-                with _At(place):
-                    raise answer
-            episode, changed = answer
-            written.append(reports[place].written(episode, prepared[place], changed=changed))
+        for batch, following in zip(batches, [*batches[1:], None], strict=True):
+            # The next ones are read for their words while the database is at these.
+            answers, ahead = await asyncio.gather(
+                store_many(environment, transaction, reports[batch], prepared),
+                _prepared(environment, reports, vectors, following),
+                return_exceptions=True,
+            )
+            if isinstance(answers, BaseException):
+                raise answers
+            for report, ready, answer in zip(reports[batch], prepared, answers, strict=True):
+                if isinstance(answer, OlvidoError):
+                    with _At(len(written)):
+                        raise answer
+                row, changed = answer
+                written.append(report.written(row, ready, changed=changed))
+            if isinstance(ahead, BaseException):
+                raise ahead
+            prepared = ahead
     return tuple(written)
+
+
+async def _prepared(
+    environment: Environment, reports: Sequence[Report], vectors: Vectors | None, batch: slice | None
+) -> list[Prepared]:
+    """Those of a batch, whose vectors are known; none if there is no batch."""
+    if batch is None:
+        return []
+
+    async def known(_: Environment, __: Sequence[str]) -> Vectors | None:
+        return None if vectors is None else vectors[batch]
+
+    return await prepare_many(
+        environment,
+        [report.text for report in reports[batch]],
+        [report.language for report in reports[batch]],
+        [report.case_id for report in reports[batch]],
+        [report.rule.definition for report in reports[batch]],
+        embed=known,
+    )
 
 
 async def store_many(
     environment: Environment, transaction: Transaction, reports: Sequence[Report], prepared: Sequence[Prepared]
-) -> list[tuple[Episode, bool] | OlvidoError]:
+) -> list[tuple[rows.Row, bool] | OlvidoError]:
     """Store episodes and say of each, in their order, what `record_episode.store` would answer or raise.
 
     The transaction can go on after an error. Those of the others that are new are stored in one statement.
     """
-    answers: list[tuple[Episode, bool] | OlvidoError | None] = [None] * len(reports)
+    answers: list[tuple[rows.Row, bool] | OlvidoError | None] = [None] * len(reports)
     places = []
     columns = []
     for place, (report, ready) in enumerate(zip(reports, prepared, strict=True)):
@@ -70,14 +105,15 @@ async def store_many(
             places.append(place)
         except InvalidTime as error:
             answers[place] = error
-    stored = await _insert(environment, transaction, columns, [prepared[place] for place in places]) if columns else {}
-    known = [place for place in places if reports[place].record_id not in stored]
+    passed_over = (
+        await _insert(environment, transaction, columns, [prepared[place] for place in places]) if columns else set()
+    )
+    known = [place for place in places if reports[place].record_id in passed_over]
     there = await _stored_events(transaction, [reports[place] for place in known])
-    for place in places:
+    for place, one in zip(places, columns, strict=True):
         report = reports[place]
-        episode = stored.get(report.record_id)
-        if episode is not None:
-            answers[place] = episode, True
+        if report.record_id not in passed_over:
+            answers[place] = one, True
             continue
         try:
             existing = there.get((report.rule.definition, report.event_id))
@@ -90,8 +126,8 @@ async def store_many(
     return [answer for answer in answers if answer is not None]
 
 
-async def _stored_events(transaction: Transaction, reports: Sequence[Report]) -> dict[tuple[str, str], Episode]:
-    """The live episodes of the events that `reports` are about, which stay until the transaction ends."""
+async def _stored_events(transaction: Transaction, reports: Sequence[Report]) -> dict[tuple[str, str], rows.Row]:
+    """The rows of the live episodes of the events that `reports` are about, which stay until the transaction ends."""
     if not reports:
         return {}
     await transaction.reorganise()
@@ -100,7 +136,7 @@ async def _stored_events(transaction: Transaction, reports: Sequence[Report]) ->
         definitions=[report.rule.definition for report in reports],
         event_ids=[report.event_id for report in reports],
     )
-    return {(row["definition"], row["event_id"]): rows.episode(row) for row in found}
+    return {(row["definition"], row["event_id"]): row for row in found}
 
 
 async def _insert(
@@ -108,22 +144,21 @@ async def _insert(
     transaction: Transaction,
     columns: Sequence[rows.Row],
     prepared: Sequence[Prepared],
-) -> dict[UUID, Episode]:
-    """Store episodes from their columns (see `row_of`), at least one, in one statement: those stored, by record id.
+) -> set[UUID]:
+    """Store episodes from their columns (see `row_of`), at least one, in one statement.
 
-    Those that are missing from the answer have an event that was there already.
+    The record ids of those that were passed over, since their event is there already.
     """
     found = await transaction.all(
         _SQL["record_many"],
         records=rows.json_rows(columns),
-        words=[ready.words() for ready in prepared],
-        embeddings=[ready.embedding for ready in prepared],
+        words=sparse_vectors([ready.terms.frequencies for ready in prepared]),
+        embeddings=half_vectors([ready.embedding for ready in prepared]),
         embedder=next((ready.embedder for ready in prepared if ready.embedder is not None), None),
         indexed_by=None if any(ready.embedder is None for ready in prepared) else prepared[0].indexed_by,
         policy_version=environment.policy.version,
     )
-    stored = {row["record_id"] for row in found}
-    return {one["record_id"]: rows.episode(one) for one in columns if one["record_id"] in stored}
+    return {row["record_id"] for row in found}
 
 
 def _admit(environment: Environment, caller: Caller, episodes: Sequence[NewEpisode]) -> list[Report]:

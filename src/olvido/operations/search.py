@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from olvido.domain.eligibility import Eligibility
 from olvido.domain.live_state import LiveTopic, match_topics
-from olvido.domain.question import Analysis, analyse, dates
+from olvido.domain.question import Analysis, analyse, dates, require_query
 from olvido.domain.ranking import (
     CENTRE_SAMPLE,
     CENTRE_WEIGHT,
@@ -17,7 +17,6 @@ from olvido.domain.ranking import (
     prioritised,
     products,
     rank,
-    require_query,
 )
 from olvido.domain.words import LEXER
 from olvido.errors import InvalidInput
@@ -100,8 +99,9 @@ def scan_parameters(environment: Environment, question: Question) -> dict[str, o
         "lexer": LEXER,
         "asked": len(read.words),
         **{f"words_{place}": rows.sparse(product) for place, product in enumerate(products(read.words))},
-        "fragments": [pattern for fragment in read.fragments for pattern in _patterns(fragment)],
-        "names": list(read.names),
+        # Texts with a line for each, which neither has in it: psycopg takes long to send a list.
+        "fragments": "\n".join(pattern for fragment in read.fragments for pattern in _patterns(fragment)),
+        "names": "\n".join(read.names),
         "definitions": prioritised(environment.policy),
         "embedder": None if question.vector is None else environment.embedder.id,
         "dimensions": environment.embedder.dimensions,

@@ -11,10 +11,14 @@ from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from olvido.errors import DatabaseUnavailable
+from olvido.storage.arrays import Elements, ElementsDumper
 from olvido.storage.queries import statements
-from olvido.storage.translation import translated
+from olvido.storage.translation import translated, translation
 
 NOTHING = "The database answered nothing where one row is certain. Try again."
+
+ONE_INSTANT = psycopg.IsolationLevel.REPEATABLE_READ
+"""Lets all statements of a transaction that only reads see the same instant of the database."""
 
 _SQL = statements("scope")
 
@@ -25,6 +29,7 @@ class Connection(psycopg.AsyncConnection[DictRow]):
     unchecked: Check | None = None
 
 
+Cursor = psycopg.AsyncCursor[DictRow]
 Pool = AsyncConnectionPool[Connection]
 Check = Callable[[Connection], Awaitable[None]]
 """Looks at the server behind a new connection, and raises Unavailable if it is not to be used."""
@@ -44,6 +49,7 @@ async def open_pool(
         # A database without the extension is let in here: start-up then says what is missing, at once.
         with suppress(psycopg.ProgrammingError):
             await register_vector_async(connection)
+        connection.adapters.register_dumper(Elements, ElementsDumper)
         await connection.execute(_SQL["settle"].text)
         await connection.commit()
         connection.unchecked = check
@@ -78,49 +84,41 @@ async def open_pool(
 @asynccontextmanager
 async def borrow(
     pool: Pool,
-    enter: Callable[[Connection], Awaitable[DictRow]],
+    enter: Callable[[Cursor], Awaitable[DictRow]],
     *,
     within: Callable[[Connection], AbstractAsyncContextManager[None]] | None = None,
-) -> AsyncIterator[tuple[Connection, DictRow]]:
-    """A connection in a transaction that has entered its scope, and what entering answered.
+    isolation: psycopg.IsolationLevel | None = None,
+) -> AsyncIterator[tuple[Cursor, DictRow]]:
+    """A cursor of a connection in a transaction that has entered its scope, and what entering answered.
 
-    within: `one_instant` or `one_statement`, which set what the transaction is.
+    within: `one_statement`, which sets what the transaction is. isolation: ONE_INSTANT, or None for that of the server.
 
     Entering is the check of the connection as well: it is the first thing sent and it changes nothing, so where the
     connection turns out to have died in the pool, another one takes its place and nothing is done twice.
+
+    Raises an OlvidoError for whatever psycopg raises inside.
     """
-    for others in reversed(range(pool.max_size + 1)):
-        async with pool.connection() as connection, nullcontext() if within is None else within(connection):
-            try:
-                if connection.unchecked is not None:
-                    await connection.unchecked(connection)
-                    await connection.commit()
-                    connection.unchecked = None
-                entered = await enter(connection)
-            except psycopg.OperationalError:
-                if connection.closed and others:
-                    continue
-                raise
-            yield connection, entered
-            return
-
-
-@asynccontextmanager
-async def one_instant(connection: Connection) -> AsyncIterator[None]:
-    """Let all statements of a transaction that only reads see the same instant of the database."""
-    await connection.set_isolation_level(psycopg.IsolationLevel.REPEATABLE_READ)
     try:
-        yield
-        if not connection.closed:
-            # Not rolled back: psycopg would forget what it has prepared on this connection.
-            await connection.commit()
-    except BaseException:
-        if not connection.closed:
-            await connection.rollback()
-        raise
-    finally:
-        if not connection.closed:
-            await connection.set_isolation_level(None)
+        for others in reversed(range(pool.max_size + 1)):
+            async with pool.connection() as connection, nullcontext() if within is None else within(connection):
+                try:
+                    # Everyone says it, so nothing is put back: mostly it is what it was for the one before.
+                    if connection.isolation_level is not isolation:
+                        await connection.set_isolation_level(isolation)
+                    if connection.unchecked is not None:
+                        await connection.unchecked(connection)
+                        await connection.commit()
+                        connection.unchecked = None
+                    cursor = connection.cursor()
+                    entered = await enter(cursor)
+                except psycopg.OperationalError:
+                    if connection.closed and others:
+                        continue
+                    raise
+                yield cursor, entered
+                return
+    except psycopg.Error as error:
+        raise translation(error) from None
 
 
 @asynccontextmanager
@@ -135,7 +133,7 @@ async def one_statement(connection: Connection) -> AsyncIterator[None]:
             await connection.set_autocommit(False)
 
 
-async def first(cursor: psycopg.AsyncCursor[DictRow]) -> DictRow:
+async def first(cursor: Cursor) -> DictRow:
     """The one row that is certain. Raises DatabaseUnavailable if it is not there."""
     row = await cursor.fetchone()
     if row is None:

@@ -7,11 +7,11 @@ Nothing about a tenant lives on a connection: the setting ends with the transact
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Self, cast
 from uuid import UUID
 
 import psycopg
@@ -24,10 +24,10 @@ from olvido.domain.scope import Scope
 from olvido.errors import DatabaseUnavailable, SubjectForgotten, TenantClosed, UnsafeDatabase
 from olvido.ports import Clock
 from olvido.storage.arrays import array
-from olvido.storage.connections import NOTHING, Connection, Pool, borrow, first, one_instant, one_statement
+from olvido.storage.connections import NOTHING, ONE_INSTANT, Connection, Cursor, Pool, borrow, first, one_statement
 from olvido.storage.queries import Statement, statements
 from olvido.storage.record_ids import new_record_id
-from olvido.storage.translation import FORGOTTEN, translated
+from olvido.storage.translation import FORGOTTEN
 
 _SQL = statements("scope")
 
@@ -64,8 +64,9 @@ _TO_INSERT = Entering(statement=_SQL["enter_to_insert"])
 
 @dataclass(kw_only=True, slots=True)
 class Transaction:
-    """An open transaction inside one scope.
+    """An open transaction inside one scope, usable until its block ends.
 
+    cursor: of its connection, for all statements.
     now: the instant of this transaction (UTC), passed to every statement as `%(now)s`.
     key: the life that was entered; None when nothing of this subject is stored (or no more).
     over: the life that the handle knew is over.
@@ -77,7 +78,7 @@ class Transaction:
     holds: those of this life, once somebody asked.
     """
 
-    connection: Connection
+    cursor: Cursor
     tenant: str
     key: UUID | None
     now: datetime
@@ -90,12 +91,20 @@ class Transaction:
     kept: Counter[str] = field(default_factory=Counter)
     holds: Mapping[UUID, DictRow] | None = None
     _scope: dict[str, object] = field(init=False)
-    _cursor: psycopg.AsyncCursor[DictRow] = field(init=False)
 
     def __post_init__(self) -> None:
         self._scope = {"tenant": self.tenant, "subject": self.key, "now": self.now}
-        # One for all statements: what it learns of types with the first, it knows with the next.
-        self._cursor = self.connection.cursor()
+
+    @property
+    def connection(self) -> Connection:
+        """That of the cursor, for what is no statement of a scope."""
+        return cast("Connection", self.cursor.connection)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.ended = True  # its connection is the next caller's then
 
     async def all(self, statement: Statement, **parameters: object) -> list[DictRow]:
         """All rows of `statement` in this scope."""
@@ -141,13 +150,11 @@ class Transaction:
         """
         await self.one(_SQL["reorganise"])
 
-    async def _execute(
-        self, statement: Statement, parameters: Mapping[str, object], *, binary: bool = False
-    ) -> psycopg.AsyncCursor[DictRow]:
+    async def _execute(self, statement: Statement, parameters: Mapping[str, object], *, binary: bool = False) -> Cursor:
         if self.ended:
             raise DatabaseUnavailable("This transaction has ended. Begin another one.")
         prepare = False if self.inserting and statement.reads_leaves else None
-        return await self._cursor.execute(statement.text, {**parameters, **self._scope}, prepare=prepare, binary=binary)
+        return await self.cursor.execute(statement.text, {**parameters, **self._scope}, prepare=prepare, binary=binary)
 
     async def touch_due(self, due_at: datetime | None) -> None:
         """Note that something of this life expires at `due_at` (None: never)."""
@@ -207,8 +214,8 @@ class Database:
     @asynccontextmanager
     async def read(self, life: Life) -> AsyncIterator[Transaction]:
         """A transaction that reads one scope. A life that is over reads as empty. Raises TenantClosed."""
-        async with translated(), self._entering(life) as (connection, entered):
-            with _lent(self._transaction(connection, life, entered)) as transaction:
+        async with self._entering(life) as (cursor, entered):
+            with self._transaction(cursor, life, entered) as transaction:
                 yield transaction
 
     async def pin(self, life: Life) -> None:
@@ -217,14 +224,14 @@ class Database:
         A forget in the meantime then refuses that write, instead of being followed by it. Raises TenantClosed.
         """
         if life.key is None:
-            async with translated(), self._entering(life, within=one_statement) as (_, entered):
+            async with self._entering(life, within=one_statement) as (_, entered):
                 _pin(life, entered)
 
     @asynccontextmanager
     async def snapshot(self, life: Life) -> AsyncIterator[Transaction]:
         """Like `read`, with all statements seeing the same instant of the database."""
-        async with translated(), self._entering(life, within=one_instant) as (connection, entered):
-            with _lent(self._transaction(connection, life, entered)) as transaction:
+        async with self._entering(life, isolation=ONE_INSTANT) as (cursor, entered):
+            with self._transaction(cursor, life, entered) as transaction:
                 yield transaction
 
     @asynccontextmanager
@@ -241,45 +248,44 @@ class Database:
         """
         if entering is None and inserting:
             entering = _TO_INSERT
-        async with translated():
-            async with self._entering(life, lock=True, entering=entering) as (connection, seen):
-                entered = seen
-                if entered["over"]:
+        async with self._entering(life, lock=True, entering=entering) as (cursor, seen):
+            entered = seen
+            if entered["over"]:
+                raise SubjectForgotten(FORGOTTEN)
+            begins = entered["subject_key"] is None
+            if begins:
+                await cursor.execute(
+                    _SQL["begin"].text,
+                    {
+                        "tenant": life.scope.tenant,
+                        "external": life.scope.subject,
+                        "minted": new_record_id(),
+                        "now": self._now(entered),
+                    },
+                )
+                entered = await self._enter(cursor, life, lock=True, entering=entering)
+                if entered["subject_key"] is None:
+                    # Another caller began this life and a forget ended it, both since the line above.
                     raise SubjectForgotten(FORGOTTEN)
-                begins = entered["subject_key"] is None
-                if begins:
-                    await connection.execute(
-                        _SQL["begin"].text,
-                        {
-                            "tenant": life.scope.tenant,
-                            "external": life.scope.subject,
-                            "minted": new_record_id(),
-                            "now": self._now(entered),
-                        },
-                    )
-                    entered = await self._enter(connection, life, lock=True, entering=entering)
-                    if entered["subject_key"] is None:
-                        # Another caller began this life and a forget ended it, both since the line above.
-                        raise SubjectForgotten(FORGOTTEN)
-                with _lent(self._transaction(connection, life, entered, pin=not begins)) as transaction:
-                    transaction.inserting = entering is not None
-                    yield transaction
-            # A life that begins here exists from the commit on: pinned earlier, a refused first write would leave a
-            # handle of a life that never was, and other calls through this handle would take it for one that is over.
-            _pin(life, entered)
+            with self._transaction(cursor, life, entered, pin=not begins) as transaction:
+                transaction.inserting = entering is not None
+                yield transaction
+        # A life that begins here exists from the commit on: pinned earlier, a refused first write would leave a
+        # handle of a life that never was, and other calls through this handle would take it for one that is over.
+        _pin(life, entered)
 
     @asynccontextmanager
     async def existing(self, life: Life, *, lock: bool = False) -> AsyncIterator[Transaction]:
         """A transaction that never begins a life: `key` is None when there is nothing. For forget and repair."""
-        async with translated(), self._entering(life, lock=lock) as (connection, entered):
-            with _lent(self._transaction(connection, life, entered)) as transaction:
+        async with self._entering(life, lock=lock) as (cursor, entered):
+            with self._transaction(cursor, life, entered) as transaction:
                 yield transaction
 
     @asynccontextmanager
     async def work(self, tenant: str, key: UUID, *, lock: bool = True) -> AsyncIterator[Transaction]:
         """A worker's transaction inside one life, entered by key. `key` of the transaction is None if it is over."""
-        async with translated(), _entering_life(self._worker_pool(), tenant, key, lock=lock) as (connection, entered):
-            with _lent(self._by_key(connection, tenant, entered["subject_key"], entered)) as transaction:
+        async with _entering_life(self._worker_pool(), tenant, key, lock=lock) as (cursor, entered):
+            with self._by_key(cursor, tenant, entered["subject_key"], entered) as transaction:
                 yield transaction
 
     @asynccontextmanager
@@ -291,15 +297,15 @@ class Database:
         external: the id of the subject; without it a request sees no row of `subjects`, left over or not.
         """
         pool = self._worker_pool() if worker else self._requests
-        async with translated(), _entering_life(pool, tenant, key, external=external) as (connection, entered):
-            with _lent(self._by_key(connection, tenant, key, entered)) as transaction:
+        async with _entering_life(pool, tenant, key, external=external) as (cursor, entered):
+            with self._by_key(cursor, tenant, key, entered) as transaction:
                 yield transaction
 
     @asynccontextmanager
     async def administer(self, tenant: str = "") -> AsyncIterator[Transaction]:
         """A worker's transaction in one tenant and in no life: it sees system relations and that tenant's keys."""
-        async with translated(), _entering_life(self._worker_pool(), tenant, None) as (connection, entered):
-            with _lent(self._by_key(connection, tenant, None, entered)) as transaction:
+        async with _entering_life(self._worker_pool(), tenant, None) as (cursor, entered):
+            with self._by_key(cursor, tenant, None, entered) as transaction:
                 yield transaction
 
     def _worker_pool(self) -> Pool:
@@ -314,15 +320,16 @@ class Database:
         lock: bool = False,
         entering: Entering | None = None,
         within: Callable[[Connection], AbstractAsyncContextManager[None]] | None = None,
-    ) -> AbstractAsyncContextManager[tuple[Connection, DictRow]]:
-        async def enter(connection: Connection) -> DictRow:
-            return await self._enter(connection, life, lock=lock, entering=entering)
+        isolation: psycopg.IsolationLevel | None = None,
+    ) -> AbstractAsyncContextManager[tuple[Cursor, DictRow]]:
+        async def enter(cursor: Cursor) -> DictRow:
+            return await self._enter(cursor, life, lock=lock, entering=entering)
 
-        return borrow(self._requests, enter, within=within)
+        return borrow(self._requests, enter, within=within, isolation=isolation)
 
-    def _by_key(self, connection: Connection, tenant: str, key: UUID | None, entered: DictRow) -> Transaction:
+    def _by_key(self, cursor: Cursor, tenant: str, key: UUID | None, entered: DictRow) -> Transaction:
         return Transaction(
-            connection=connection,
+            cursor=cursor,
             tenant=tenant,
             key=key,
             now=self._now(entered),
@@ -330,11 +337,9 @@ class Database:
             clock=self._clock,
         )
 
-    async def _enter(
-        self, connection: Connection, life: Life, *, lock: bool, entering: Entering | None = None
-    ) -> DictRow:
+    async def _enter(self, cursor: Cursor, life: Life, *, lock: bool, entering: Entering | None = None) -> DictRow:
         entering = entering or _AS_USUAL
-        cursor = await connection.execute(
+        await cursor.execute(
             entering.statement.text,
             {
                 **entering.parameters,
@@ -349,11 +354,11 @@ class Database:
             raise TenantClosed(CLOSED)
         return entered
 
-    def _transaction(self, connection: Connection, life: Life, entered: DictRow, *, pin: bool = True) -> Transaction:
+    def _transaction(self, cursor: Cursor, life: Life, entered: DictRow, *, pin: bool = True) -> Transaction:
         if pin:
             _pin(life, entered)
         return Transaction(
-            connection=connection,
+            cursor=cursor,
             tenant=life.scope.tenant,
             key=entered["subject_key"],
             now=self._now(entered),
@@ -372,20 +377,11 @@ def _pin(life: Life, entered: DictRow) -> None:
         life.key = entered["subject_key"]
 
 
-@contextmanager
-def _lent(transaction: Transaction) -> Iterator[Transaction]:
-    """The transaction, usable until the block ends: its connection is the next caller's then."""
-    try:
-        yield transaction
-    finally:
-        transaction.ended = True
-
-
 def _entering_life(
     pool: Pool, tenant: str, key: UUID | None, *, external: str | None = None, lock: bool = False
-) -> AbstractAsyncContextManager[tuple[Connection, DictRow]]:
-    async def enter(connection: Connection) -> DictRow:
-        cursor = await connection.execute(
+) -> AbstractAsyncContextManager[tuple[Cursor, DictRow]]:
+    async def enter(cursor: Cursor) -> DictRow:
+        await cursor.execute(
             _SQL["enter_life"].text, {"tenant": tenant, "external": external, "pinned": key, "lock": lock}
         )
         return await first(cursor)

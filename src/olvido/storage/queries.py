@@ -17,6 +17,7 @@ from importlib.resources import files
 PARTITIONED = ("episodes", "index_entries", "messages")
 
 _NAME = re.compile(r"^-- name: ([a-z_]+)$", re.MULTILINE)
+_COMMENT = re.compile(r"^ *--.*\n", re.MULTILINE)
 _LEAF = re.compile(rf"({'|'.join(PARTITIONED)})_\d+", re.ASCII)
 _READS_LEAVES = re.compile(rf"(?<!INSERT INTO )olvido\.({'|'.join(PARTITIONED)})\b")
 
@@ -25,7 +26,8 @@ _READS_LEAVES = re.compile(rf"(?<!INSERT INTO )olvido\.({'|'.join(PARTITIONED)})
 class Statement:
     """One named statement.
 
-    text: as bytes, which is how psycopg takes SQL that is not a literal in the source.
+    text: as bytes, which is how psycopg takes SQL that is not a literal in the source, without lines of comment: of
+        what takes more than 4,096 bytes psycopg looks for the parameters anew at each call.
     reads_leaves: it reads, changes or deletes rows of a partitioned relation, so that a generic plan of it would lock
         every leaf; a plain INSERT is routed to one leaf and locks no other.
     """
@@ -60,7 +62,7 @@ def named(source: str, entity: str) -> dict[str, Statement]:
         found[name] = Statement(
             name=f"{entity}.{name}",
             purpose=comment[3:],
-            text=text.strip().encode(),
+            text=_COMMENT.sub("", text).strip().encode(),
             reads_leaves=_READS_LEAVES.search(text) is not None,
         )
     return found

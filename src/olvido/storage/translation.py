@@ -75,10 +75,11 @@ async def translated() -> AsyncIterator[None]:
     try:
         yield
     except psycopg.Error as error:
-        raise _answer(error) from None
+        raise translation(error) from None
 
 
-def _answer(error: psycopg.Error) -> OlvidoError:
+def translation(error: psycopg.Error) -> OlvidoError:
+    """What to raise instead of `error`, from None: its DETAIL quotes stored values."""
     if isinstance(error, psycopg.errors.ForeignKeyViolation):
         if (error.diag.constraint_name or "").endswith("_subject_key_fkey"):
             return SubjectForgotten(FORGOTTEN)

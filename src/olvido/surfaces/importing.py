@@ -69,8 +69,10 @@ class _Tally:
         self.written += outcome.changed
         self.unchanged += not outcome.changed and outcome.code is None
         self.text_only += outcome.index_state is IndexState.TEXT_ONLY
-        self.dropped.update(outcome.dropped)
-        self.masked.update(outcome.masked)
+        if outcome.dropped:
+            self.dropped.update(outcome.dropped)
+        if outcome.masked:
+            self.masked.update(outcome.masked)
         if outcome.code == OlderStatement.code:
             self.older += 1
         elif outcome.code is not None:

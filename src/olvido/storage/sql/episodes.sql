@@ -39,7 +39,8 @@ WITH stored AS (
 SELECT record_id FROM stored
 
 -- name: record_many
--- The same for many episodes: `records` is a JSON array of objects; `words` and `embeddings` have one of it for each.
+-- The same for many episodes: those that are passed over, since their event is there.
+-- `records` is a JSON array of objects; `words` and `embeddings` have one of it for each.
 WITH given AS MATERIALIZED (
     SELECT * FROM ROWS FROM (
         jsonb_to_recordset(%(records)s) AS (
@@ -89,7 +90,7 @@ WITH given AS MATERIALIZED (
     SELECT tenant_id, audit_id, subject_key, 'recorded', 'episode', record_id, '{}', policy_version, recorded_at
       FROM stored JOIN (SELECT record_id, audit_id FROM given) AS g USING (record_id)
 )
-SELECT record_id FROM stored
+SELECT record_id FROM given WHERE record_id NOT IN (SELECT record_id FROM stored)
 
 -- name: by_event
 -- The stored episode of one event, live or expired, locked until the transaction ends.

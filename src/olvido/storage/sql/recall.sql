@@ -2,8 +2,8 @@
 -- What ranking reads of every eligible record, as arrays in one order: keys and numbers, nothing that was said.
 WITH eligible AS NOT MATERIALIZED (
     SELECT e.record_id, e.kind, e.definition, e.case_id, e.origin_class, e.occurred_at, e.identifiers, e.speaker, e.timed,
-           CASE WHEN starts_with(e.lexer, %(lexer)s) THEN e.words END AS words,
-           CASE WHEN starts_with(e.lexer, %(lexer)s) THEN e.word_count END AS word_count,
+           -- LIKE, because starts_with copies what it compares.
+           CASE WHEN e.lexer LIKE %(lexer)s || '%%' THEN e.words END AS words, e.word_count,
            CASE WHEN e.embedder = %(embedder)s::text AND vector_dims(e.embedding) = %(dimensions)s::integer
                 THEN e.embedding END AS embedding
       FROM olvido.index_entries e
@@ -43,22 +43,23 @@ asked AS MATERIALIZED (
 SELECT array_agg(e.record_id) AS record_id,
        array_agg(coalesce(hashtextextended(e.case_id, hashtext(e.definition)), 0)) AS "case",
        array_agg(e.occurred_at) AS occurred_at,
-       array_agg(coalesce(e.word_count, 0)) AS length,
+       array_agg(CASE WHEN e.words IS NULL THEN 0 ELSE e.word_count END) AS length,
        -- How often the record has each word of the question, four bits a word: the question gives word i of a product
-       -- the weight 16 ** i, and a float4, exact to 24 bits, holds five such words.
+       -- the weight 16 ** i, and a float4, exact to 24 bits, holds six such words.
        array_agg(coalesce(
            CASE WHEN %(asked)s > 0 THEN (-(e.words <#> %(words_0)s))::bigint END
-         + CASE WHEN %(asked)s > 5 THEN (-(e.words <#> %(words_1)s))::bigint << 20 ELSE 0 END
-         + CASE WHEN %(asked)s > 10 THEN (-(e.words <#> %(words_2)s))::bigint << 40 ELSE 0 END, -1)) AS hits,
+         + CASE WHEN %(asked)s > 6 THEN (-(e.words <#> %(words_1)s))::bigint << 24 ELSE 0 END
+         + CASE WHEN %(asked)s > 12 THEN (-(e.words <#> %(words_2)s))::bigint << 48 ELSE 0 END, -1)) AS hits,
        array_agg(coalesce(
            (-(e.embedding <#> (SELECT direction FROM asked)) - (SELECT shift FROM asked)) * (SELECT scale FROM asked), 'NaN')) AS sem,
        array_agg((e.kind = 'preference')::integer
                + CASE WHEN e.embedding IS NULL OR e.words IS NULL THEN 2 ELSE 0 END
                -- What the question does not have is known when this is planned, and then costs nothing a record.
-               + CASE WHEN %(fragments)s::text[] <> '{}' AND e.identifiers <> ''
-                       AND e.identifiers LIKE ANY(%(fragments)s::text[]) THEN 4 ELSE 0 END
+               + CASE WHEN %(fragments)s::text <> '' AND e.identifiers <> ''
+                       AND e.identifiers LIKE ANY(string_to_array(%(fragments)s::text, E'\n')) THEN 4 ELSE 0 END
                + CASE WHEN e.timed THEN 8 ELSE 0 END
-               + CASE WHEN %(names)s::text[] <> '{}' AND e.speaker = ANY(%(names)s::text[]) THEN 16 ELSE 0 END
+               + CASE WHEN %(names)s::text <> '' AND e.speaker = ANY(string_to_array(%(names)s::text, E'\n'))
+                      THEN 16 ELSE 0 END
                + CASE e.origin_class WHEN 'declared' THEN 96 WHEN 'observed' THEN 64 ELSE 32 END
                + CASE WHEN %(definitions)s::text[] = '{}' THEN 0
                       ELSE coalesce(array_position(%(definitions)s::text[], e.definition), 0) * 128 END) AS flags
