@@ -25,7 +25,11 @@ $(READY): requirements.lock pyproject.toml tools/setup.sh
 demo: $(READY)  ## Load 360 support cases and tell the story of remembering and forgetting
 	@$(BIN)/olvido demo
 
-test: check wheel-smoke pytest  ## Run every check: linters, types, arrows, wheel, tests
+# The linters and the wheel take a minute each and keep one core busy: side by side. The tests want all cores.
+test: $(READY)  ## Run every check: linters, types, arrows, wheel, tests
+	@$(MAKE) --no-print-directory wheel-smoke & wheel=$$!; \
+	    $(MAKE) --no-print-directory check; checked=$$?; wait $$wheel && exit $$checked
+	@$(MAKE) --no-print-directory pytest
 
 check: $(READY)  ## Run the static checks only
 	@echo "ruff check"

@@ -9,11 +9,12 @@ from typing import cast
 import psycopg
 import pytest
 
-from bench import erasing, removal, run
+from bench import erasing, lines, removal, run, writes
 from bench.measure import Aim, in_turn, percentile, rates_row, size_row, times_row
 from bench.memory import Held, grown, look
 from bench.store import Store
 from olvido.adapters.embedded import ServerUrls
+from tests.places import server_directory
 
 
 async def test_the_floor_and_the_measured_call_take_turns() -> None:
@@ -101,11 +102,11 @@ def test_the_tables_of_erasing_are_made_from_its_rows() -> None:
         rows.append(times_row(f"{name}_swap", [900.0 * factor]))
         rows.append(times_row(f"{name}_swap_lock", [50.0 * factor]))
         rows.append(size_row(f"{name}_records_in_the_same_leaf", "records", 8_000.0 * (factor - 1)))
-    lines = list(erasing.table(rows, (10,), 100_000))
+    table = list(erasing.table(rows, (10,), 100_000))
     times = ("350 ms, at most 600 ms", "450 ms, at most 700 ms", "550 ms, at most 800 ms", "650 ms, at most 900 ms")
-    assert lines[2] == f"| little | 10 | {' | '.join(times)} |"
-    assert lines[3].startswith("| 100,000 | 10 | 550 ms, at most 800 ms | 850 ms, at most 1.1 s | ")
-    assert lines[-2:] == [
+    assert table[2] == f"| little | 10 | {' | '.join(times)} |"
+    assert table[3].startswith("| 100,000 | 10 | 550 ms, at most 800 ms | 850 ms, at most 1.1 s | ")
+    assert table[-2:] == [
         "| little | 0 | 1.5 s | 400 | 900 ms | 50 ms |",
         "| 100,000 | 16,000 | 4.5 s | 133 | 2.7 s | 150 ms |",
     ]
@@ -118,9 +119,12 @@ def test_more_has_to_be_stored_than_is_asked_about(capsys: pytest.CaptureFixture
     assert "--records must be 1,110 or more" in capsys.readouterr().err
 
 
-def test_it_runs_and_prints_one_json_object(capfd: pytest.CaptureFixture[str]) -> None:
-    """A quick run of one part prints the rows of that part, with the floor measured beside them."""
-    assert run.main(["--quick", "--only", "get", "--only", "bulk"]) == 0
+def test_it_runs_and_prints_one_json_object(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A quick run of some parts prints the rows of these parts, with the floor measured beside them."""
+    for smaller in ((writes, "BATCH", 100), (lines, "BATCH", 100), (lines, "LINES", 200), (lines, "NEW", 25)):
+        monkeypatch.setattr(*smaller)
+    with server_directory() as place:
+        assert run.main(["--quick", "--only", "get", "--only", "bulk", "--home", str(place)]) == 0
     printed = capfd.readouterr()
     found = json.loads(printed.out.splitlines()[-1])
     assert {"get_preference", "import_record_episodes_1000", "import_lines_1_person"} <= set(found["rows"])

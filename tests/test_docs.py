@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -70,9 +71,15 @@ def named(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
+@cache
+def commands() -> Any:  # noqa: ANN401 - typer does not say of what type its groups are
+    """All commands; reading their signatures takes longer than parsing a line."""
+    return typer.main.get_command(app)
+
+
 def walk(words: list[str]) -> tuple[Any, list[str]]:
     """The command that the first words name, and the words after it."""
-    command: Any = typer.main.get_command(app)
+    command = commands()
     while words and hasattr(command, "commands") and words[0] in command.commands:
         command, words = command.commands[words[0]], words[1:]
     return command, words

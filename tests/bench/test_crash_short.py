@@ -18,19 +18,9 @@ from bench.crash_checks import WANTED, Checks, Line, read_log
 from bench.crash_client import NOW, TENANT, note, opened
 from olvido.adapters import embedded
 from tests.contract.support import CONFIRMED
-from tests.places import server_directory
+from tests.places import put_home, server_directory
 
 ROUNDS = 4
-
-
-def test_nothing_is_lost_in_part_or_back_after_a_crash(capsys: pytest.CaptureFixture[str]) -> None:
-    """The program, the server's first process, the whole server and one of its processes are killed in turn."""
-    assert crash.main(["--rounds", f"{ROUNDS}", "--lines", "60"]) == 0
-    printed = capsys.readouterr()
-    found = json.loads(printed.out.splitlines()[-1])
-    assert found["passed"]
-    assert found["kills"] == {"client": 1, "postmaster": 1, "server": 1, "backend": 1}
-    assert {"value", "batch", "turns", "record forgotten"} <= set(found["acknowledged"])
 
 
 @pytest.fixture
@@ -40,8 +30,22 @@ def home() -> Iterator[Path]:
         yield place / "home"
 
 
+def test_nothing_is_lost_in_part_or_back_after_a_crash(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The program, the server's first process, the whole server and one of its processes are killed in turn."""
+    monkeypatch.setattr("tempfile.tempdir", str(home.parent))
+    assert crash.main(["--rounds", f"{ROUNDS}", "--lines", "60"]) == 0
+    printed = capsys.readouterr()
+    found = json.loads(printed.out.splitlines()[-1])
+    assert found["passed"]
+    assert found["kills"] == {"client": 1, "postmaster": 1, "server": 1, "backend": 1}
+    assert {"value", "batch", "turns", "record forgotten"} <= set(found["acknowledged"])
+
+
 async def test_what_is_missing_in_part_or_back_is_noticed(home: Path) -> None:
     """A log that claims more than was stored, and a store with a record that lost its index entry, both fail."""
+    put_home(home)
     async with opened(home, NOW) as memory:
         await memory.scope(tenant=TENANT, subject="ana").record_episodes([note("stored")])
         await memory.scope(tenant=TENANT, subject="eva").set_preference("display_name", "Eva", origin=CONFIRMED)

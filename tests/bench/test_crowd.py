@@ -11,7 +11,7 @@ import olvido
 from bench import crowd, reads
 from bench.data import recall_of
 from bench.store import Store, opened
-from tests.places import server_directory
+from tests.places import put_home, server_directory
 
 MODEL = 60
 
@@ -26,6 +26,7 @@ def place() -> Iterator[Path]:
 @pytest.fixture
 async def store(place: Path) -> AsyncIterator[Store]:
     """An empty store."""
+    put_home(place / "home")
     async with opened(place / "home") as store:
         yield store
 

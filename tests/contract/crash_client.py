@@ -1,7 +1,7 @@
 """A program that writes and forgets in an embedded directory until it is killed, and says what was acknowledged.
 
-Run as: python -m tests.contract.crash_client HOME NAME. Each line it writes is a JSON array: "note", "version" or
-"message" with what was stored, or "forgotten" with whom, after the call returned; "forgetting" with whom, before it.
+It is told HOME and NAME. Each line it writes is a JSON array: "note", "version" or "message" with what was stored, or
+"forgotten" with whom, after the call returned; "forgetting" with whom, before it.
 """
 
 from __future__ import annotations
@@ -98,7 +98,3 @@ async def main(home: str, name: str) -> None:
     """All of it at once, for ever."""
     async with olvido.open(home, embedder=PlainEmbedder(), detector=PlainDetector()) as memory:
         await asyncio.gather(*(work(memory, name) for work in (note, correct, converse, forget)))
-
-
-if __name__ == "__main__":
-    asyncio.run(main(*sys.argv[1:]))

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import signal
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,9 +15,11 @@ import olvido
 from olvido import ScopedMemory
 from olvido.adapters import embedded
 from tests.adapters.embedded.support import kill_server
+from tests.contract import crash_client
 from tests.contract.crash_client import TENANT, fill, person
 from tests.contract.support import Outside, PlainDetector, PlainEmbedder
 from tests.places import server_directory
+from tests.warm import program
 
 ROUNDS = 4
 
@@ -34,17 +33,14 @@ def home() -> Iterator[Path]:
 
 def run_and_kill(home: Path, name: str, lines: int, *, server: bool) -> list[list[Any]]:
     """Let the program write until it has said `lines` lines, kill it, and its server if asked; all that it said."""
-    program = subprocess.Popen(
-        [sys.executable, "-m", "tests.contract.crash_client", str(home), name], stdout=subprocess.PIPE, text=True
-    )
-    assert program.stdout is not None
-    said = [program.stdout.readline() for _ in range(lines)]
-    if server:
-        kill_server(home)
-    program.send_signal(signal.SIGKILL)
-    rest, _ = program.communicate()
+    with program(crash_client.main, str(home), name) as client:
+        said = [client.output.readline() for _ in range(lines)]
+        if server:
+            kill_server(home)
+        client.kill()
+        rest = client.output.readlines()
     # A line that was cut short was not said.
-    return [json.loads(line) for line in (*said, *rest.splitlines(keepends=True)) if line.endswith("\n")]
+    return [json.loads(line) for line in (*said, *rest) if line.endswith("\n")]
 
 
 async def test_a_killed_program_leaves_nothing_in_part(home: Path) -> None:

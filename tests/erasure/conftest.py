@@ -12,7 +12,7 @@ import olvido
 from olvido import Memory
 from olvido.adapters import embedded
 from olvido.adapters.languages import Languages
-from olvido.bootstrap import EMBEDDED_LEAVES, Opening
+from olvido.bootstrap import Opening
 from olvido.storage.rewriting import EraserTurn, NotRewritten, Rewritten
 from olvido.testing import ManualClock
 from tests.conftest import Clone
@@ -20,7 +20,7 @@ from tests.contract.support import PlainDetector
 from tests.erasure.audited import World
 from tests.erasure.place import Place
 from tests.operations.word_embedder import WordEmbedder
-from tests.places import server_directory
+from tests.places import put_home, server_directory
 
 
 @contextmanager
@@ -28,12 +28,11 @@ def new_place(settings: str = "") -> Iterator[Place]:
     """A place with a running, migrated server. settings: of the server, which those of Olvido do not override."""
     with server_directory() as directory:
         home = directory / "home"
+        put_home(home)
         if settings:
-            embedded.start(home).close()
             with (home / "pg" / "postgresql.auto.conf").open("a", encoding="utf-8") as file:
                 file.write(f"{settings}\n")
         with embedded.start(home) as server:
-            olvido.migrate(server.urls.superuser, leaves=EMBEDDED_LEAVES)
             yield Place(directory=directory, urls=server.urls)
 
 

@@ -1,15 +1,13 @@
 """A program that forgets somebody and is killed at a chosen moment.
 
-Run as: python -m tests.erasure.forgetting_client APP_URL WORKER_URL LEDGER MOMENT TARGET. MOMENT is "intended",
-"committed" (before it is noted) or "done"; TARGET is "person" (all of ana at acme), "note" (her note) or "company".
+It is told APP_URL WORKER_URL LEDGER MOMENT TARGET. MOMENT is "intended", "committed" (before it is noted) or "done";
+TARGET is "person" (all of ana at acme), "note" (her note) or "company".
 """
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
-import sys
 from typing import Any
 
 import olvido
@@ -44,7 +42,3 @@ async def main(app: str, worker: str, ledger: str, moment: str, target: str) -> 
         else:
             (note,) = (await ana.episodes(definition="note")).items
             await ana.forget(note.record_id)
-
-
-if __name__ == "__main__":
-    asyncio.run(main(*sys.argv[1:]))

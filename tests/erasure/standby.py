@@ -109,17 +109,26 @@ class Standby:
         with psycopg.connect(self.url, autocommit=True) as connection:
             connection.execute(statement.encode())
 
-    def has_replayed(self, lsn: str) -> bool:
-        """Whether the primary server knows that the standby is past a position."""
-        return self.place.rows(
-            "SELECT count(*) FROM pg_stat_replication WHERE application_name = %s AND replay_lsn >= %s::pg_lsn",
-            [NAME, lsn],
-        ) == [(1,)]
+    def replay(self, lsn: str) -> None:
+        """Wait until the primary server knows that the standby is past a position."""
+        with psycopg.connect(self.place.urls.superuser, autocommit=True) as primary:
+            # The standby tells at once that it applied a commit like this; of anything else, once a second.
+            primary.execute("SET synchronous_commit = remote_apply")
+            primary.execute("SELECT pg_current_xact_id()")
+
+            def known() -> bool:
+                told = primary.execute(
+                    "SELECT count(*) FROM pg_stat_replication WHERE application_name = %s AND replay_lsn >= %s::pg_lsn",
+                    [NAME, lsn],
+                )
+                return told.fetchall() == [(1,)]
+
+            assert eventually(known)
 
     def catch_up(self) -> None:
         """Wait until it has replayed all there is."""
         ((lsn,),) = self.place.rows("SELECT pg_current_wal_insert_lsn()::text")
-        assert eventually(lambda: self.has_replayed(str(lsn)))
+        self.replay(str(lsn))
 
     def drop_old_log(self) -> None:
         """Have it remove what it needs no more: at its next restart point, as it does by itself in time."""

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+import shutil
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from psycopg import sql
@@ -11,15 +15,48 @@ from psycopg import sql
 import olvido
 from olvido.adapters import embedded
 from olvido.adapters.anchors import FILE
+from olvido.adapters.languages import Languages
+from olvido.bootstrap import LEDGER
 from olvido.domain.audit import Breach
 from olvido.errors import AuditNotAccepted, NotFound
+from olvido.testing import ManualClock
 from tests.adapters.forgery import part
-from tests.conftest import cloned
+from tests.cases.support import START
+from tests.conftest import Clone, cloned
 from tests.erasure.audited import TAMPERING, World, act, rewrite_chain, row_ids, tamper
 from tests.storage.support import administer, rows
 
 SECOND = timedelta(seconds=1)
 OLDER, DIFFERS = Breach.OLDER_THAN_ANCHOR, Breach.DIFFERS_FROM_ANCHOR
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Sealed:
+    """What was sealed: the database, and the directories of its ledger and of its keys. Copied, and never opened."""
+
+    database: str
+    ledger: Path
+    keys: Path
+
+
+@pytest.fixture(scope="module")
+def chains(
+    cluster: embedded.ServerUrls, template: str, detector: Languages, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Sealed]:
+    """Two companies with three seals each."""
+    place = tmp_path_factory.mktemp("sealed")
+
+    async def fill(world: World) -> None:
+        async with world.open() as memory:
+            for _ in range(3):
+                for tenant in ("acme", "zeta"):
+                    await act(memory, tenant)
+                await memory.seal_audit()
+
+    with cloned(cluster, template) as clone, pytest.MonkeyPatch.context() as patch:
+        patch.setenv(LEDGER, str(place / "ledger"))
+        asyncio.run(fill(World(clone, ManualClock(START), detector, place / "keys")))
+        yield Sealed(database=clone.name, ledger=place / "ledger", keys=place / "keys")
 
 
 @pytest.fixture
@@ -30,13 +67,20 @@ async def memory(world: World) -> AsyncIterator[olvido.Memory]:
 
 
 @pytest.fixture
-async def sealed(memory: olvido.Memory) -> olvido.Memory:
-    """Two companies with three seals each."""
-    for _ in range(3):
-        for tenant in ("acme", "zeta"):
-            await act(memory, tenant)
-        await memory.seal_audit()
-    return memory
+def clone(request: pytest.FixtureRequest, cluster: embedded.ServerUrls, template: str) -> Iterator[Clone]:
+    """A fresh database of this test: one with chains where it asks for them."""
+    source = request.getfixturevalue("chains").database if "sealed" in request.fixturenames else template
+    with cloned(cluster, source) as database:
+        yield database
+
+
+@pytest.fixture
+async def sealed(chains: Sealed, ledger: Path, world: World) -> AsyncIterator[olvido.Memory]:
+    """A copy of the chains, opened."""
+    shutil.copytree(chains.ledger, ledger)
+    shutil.copytree(chains.keys, world.keys)
+    async with world.open() as opened:
+        yield opened
 
 
 async def breaches(memory: olvido.Memory) -> list[tuple[str, int]]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -19,8 +17,10 @@ from olvido.errors import StoreLocked, SubjectForgotten, TenantClosed, UnsafeDat
 from olvido.operations.apply_again import settle
 from tests.conftest import Clone
 from tests.contract.support import Outside, until_waiting
+from tests.erasure import forgetting_client
 from tests.erasure.restoring import ACME, ALTAVELA, check, opening
 from tests.storage.support import administer, rows
+from tests.warm import program
 
 PEOPLE = ((ACME, "ana"), (ACME, "bea"), (ALTAVELA, "ana"))
 
@@ -43,9 +43,8 @@ async def state_of(place: Path) -> LedgerState:
 
 def forget_and_die(clone: Clone, ledger: Path, moment: str, target: str) -> None:
     """Run the program that forgets, until it is killed at that moment."""
-    command = [sys.executable, "-m", "tests.erasure.forgetting_client", clone.app, clone.worker, str(ledger)]
-    done = subprocess.run([*command, moment, target], check=False, capture_output=True, text=True)
-    assert done.returncode == (0 if moment == "done" else -signal.SIGKILL), done.stderr
+    with program(forgetting_client.main, clone.app, clone.worker, str(ledger), moment, target) as client:
+        assert client.end() == (0 if moment == "done" else -signal.SIGKILL)
 
 
 async def stored(clone: Clone) -> dict[tuple[str, str], dict[str, int]]:

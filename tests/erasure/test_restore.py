@@ -33,15 +33,16 @@ from tests.erasure.restoring import (
     personal,
     replay,
 )
-from tests.places import server_directory
+from tests.places import put_home, server_directory
 from tests.storage.support import administer, rows
 from tests.storage.test_dump_restore import run
 
 
 @pytest.fixture
 def home() -> Iterator[Path]:
-    """A home directory with a short path, which does not exist yet."""
+    """A new home directory with a short path, closed."""
     with server_directory() as place:
+        put_home(place / "home")
         yield place / "home"
 
 

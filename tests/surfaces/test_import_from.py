@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.surfaces.conftest import Run
+from tests.conftest import Clone
+from tests.surfaces.conftest import Run, is_empty
 
 CANARY = "zq-canary-43"
 MEM0 = {
@@ -128,7 +129,7 @@ BAD = [
 
 @pytest.mark.parametrize("options, bad, reason", BAD)
 def test_one_bad_record_is_named_and_nothing_is_written(
-    cli: Run, tmp_path: Path, options: tuple[str, ...], bad: object, reason: str
+    *, cli: Run, clone: Clone, tmp_path: Path, options: tuple[str, ...], bad: object, reason: str
 ) -> None:
     """By its number in the document, or by its line; never by its content."""
     good: dict[str, object] = {**MEM0, "id": "good"} if "mem0" in options else {**ITEM, "key": "good"}
@@ -139,7 +140,7 @@ def test_one_bad_record_is_named_and_nothing_is_written(
         assert place in message
         assert reason in message
         assert CANARY not in answered.out
-        assert stored(cli) == []
+        assert is_empty(clone)
 
 
 def test_a_torn_line_is_named(cli: Run, tmp_path: Path) -> None:

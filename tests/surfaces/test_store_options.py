@@ -8,6 +8,7 @@ from pathlib import Path
 import psycopg.conninfo
 
 from tests.conftest import Clone
+from tests.places import put_home
 from tests.surfaces.conftest import SCOPE, Run
 
 FOLLOWS = "A worker follows it up: "
@@ -23,6 +24,7 @@ def test_a_printed_command_runs_as_it_is_printed(olvido_command: Run, tmp_path: 
     """With the data directory and the ledger, on one line however long they are, and quoted."""
     home = tmp_path / "a place with blanks and a rather long name" / "memory of somebody"
     home.parent.mkdir()
+    put_home(home)
     store = ("--data-dir", str(home), "--ledger", str(tmp_path / "ledger"))
     written = olvido_command("remember", "prefers aisle seats", *SCOPE, *store)
     assert written.code == 0, written.err

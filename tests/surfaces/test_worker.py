@@ -18,6 +18,7 @@ import pytest
 from olvido.bootstrap import LEDGER
 from olvido.workers.duties import DutyName
 from tests.conftest import Clone
+from tests.places import put_home
 from tests.surfaces.conftest import SCOPE, Answer, Run
 
 CANARY = "canary-3d18"
@@ -173,6 +174,7 @@ def test_a_signal_stops_it_cleanly(clone: Clone, number: signal.Signals) -> None
 def test_it_shares_an_embedded_directory(olvido_command: Run, tmp_path: Path) -> None:
     """Beside a worker of the same directory a command writes and reads, and the worker ends alone."""
     home = str(tmp_path / "memory")
+    put_home(tmp_path / "memory")
     olvido_command("remember", "prefers aisle seats", *SCOPE, "--data-dir", home)
     with running("--data-dir", home, environment={}) as process:
         until_rest(process)

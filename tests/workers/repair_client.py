@@ -1,7 +1,7 @@
 """A program that repairs an index until it is killed.
 
-Run as: python -m tests.workers.repair_client APP_URL WORKER_URL CALLS. It says "asked" on a line when its embedder is
-asked. After CALLS calls the next one never answers.
+It is told APP_URL WORKER_URL CALLS. It says "asked" on a line when its embedder is asked. After CALLS calls the next
+one never answers.
 """
 
 from __future__ import annotations
@@ -43,7 +43,3 @@ async def main(app_url: str, worker_url: str, calls: str) -> None:
     opening = olvido.open(app_url, worker_url=worker_url, embedder=Stuck(int(calls)), detector=PlainDetector())
     async with opening as memory:
         await Worker([Embed(memory, batch_size=BATCH)]).run()
-
-
-if __name__ == "__main__":
-    asyncio.run(main(*sys.argv[1:]))

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import signal
-import subprocess
-import sys
 from datetime import UTC
 
 import pytest
@@ -18,6 +15,8 @@ from tests.conftest import Clone
 from tests.contract.support import Outside
 from tests.operations.watched_embedders import NEW, Watched, entries, noted
 from tests.operations.word_embedder import WordEmbedder
+from tests.warm import program
+from tests.workers import repair_client
 from tests.workers.conftest import Open
 from tests.workers.repair_client import BATCH
 
@@ -27,15 +26,9 @@ MANY = 99
 
 def run_and_kill(clone: Clone, calls: int, asked: int) -> None:
     """Let the program repair until its embedder was asked so often, and kill it. calls: how many it answers."""
-    program = subprocess.Popen(
-        [sys.executable, "-m", "tests.workers.repair_client", clone.app, clone.worker, str(calls)],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert program.stdout is not None
-    assert [program.stdout.readline() for _ in range(asked)] == ["asked\n"] * asked
-    program.send_signal(signal.SIGKILL)
-    program.communicate()
+    with program(repair_client.main, clone.app, clone.worker, str(calls)) as worker:
+        assert [worker.output.readline() for _ in range(asked)] == ["asked\n"] * asked
+        worker.kill()
 
 
 async def fill(memory: olvido.Memory, people: int) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import logging
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 
 import psycopg
@@ -44,6 +46,7 @@ class MigrationReport:
     leaves: int
 
 
+@cache
 def known_migrations() -> tuple[Migration, ...]:
     """The migrations of this release, oldest first."""
     found = []
@@ -56,7 +59,8 @@ def known_migrations() -> tuple[Migration, ...]:
     return tuple(sorted(found, key=lambda migration: migration.version))
 
 
-def function_bodies(known: tuple[Migration, ...]) -> dict[str, str]:
+@cache
+def function_bodies(known: tuple[Migration, ...]) -> Mapping[str, str]:
     """The body of each function that `known` writes between `$$` and does not drop, by name, as the last one says."""
     bodies: dict[str, str] = {}
     for migration in known:
