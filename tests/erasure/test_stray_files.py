@@ -17,7 +17,10 @@ from olvido.adapters.embedded import stray_files
 from olvido.domain.erasure_status import ErasureStatus
 from olvido.errors import DatabaseUnavailable, DataDirectoryError
 from olvido.operations.erase_strays import MAY_NOT_LIST
+from olvido.storage import swapping
+from olvido.storage.queries import statements
 from olvido.storage.rewriting import EraserTurn
+from olvido.storage.swapping import swap_leaf
 from olvido.testing import ManualClock
 from tests.conftest import Clone
 from tests.contract.faulting import crash
@@ -26,7 +29,7 @@ from tests.erasure.conftest import new_place
 from tests.erasure.following import HOUR, LOCAL, administer, forget, steps
 from tests.erasure.place import Place, remember_everything
 
-FORBIDDEN = "REVOKE EXECUTE ON FUNCTION pg_catalog.pg_ls_dir(text) FROM olvido_eraser"
+FORBIDDEN = "REVOKE EXECUTE ON FUNCTION pg_catalog.pg_ls_dir(text, boolean, boolean) FROM olvido_eraser"
 
 
 def cut_off(place: Place) -> list[Path]:
@@ -80,6 +83,67 @@ async def test_what_a_crash_left_is_removed_before_anything_is_called_gone() -> 
             assert await neighbour.checksums() == untouched
         assert not [file for file in left if file.exists()]
         assert place.found(word=pieces(word)) == {"word": set()}
+
+
+@pytest.mark.parametrize("where", ["not listed", "in another tablespace"])
+async def test_what_a_crash_cut_off_of_a_swap_is_not_called_gone(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever the copy stands, and whether or not files may be listed."""
+    word = marker("swapped away")
+    with new_place() as place:
+        clock = ManualClock(datetime.now(UTC))
+        async with place.opening(clock) as memory:
+            await remember_everything(memory, "acme", word, word)
+        ((leaf,),) = place.rows(
+            "SELECT DISTINCT tableoid::regclass::text FROM olvido.episodes WHERE tenant_id = 'acme'"
+        )
+        if where == "in another tablespace":
+            elsewhere = place.directory / "elsewhere"
+            elsewhere.mkdir()
+            owner = (place.directory / "home" / "pg").stat()
+            os.chown(elsewhere, owner.st_uid, owner.st_gid)
+            place.run(
+                f"CREATE TABLESPACE elsewhere LOCATION '{elsewhere}'",
+                "GRANT CREATE ON TABLESPACE elsewhere TO olvido_owner",
+                f"ALTER TABLE {leaf} SET TABLESPACE elsewhere",
+            )
+        real = swapping._Swap._shut
+
+        def shut(swap: swapping._Swap) -> dict[str, object]:
+            found = real(swap)
+            place.run("CHECKPOINT")
+            crash(swap._connection)
+            return found
+
+        with monkeypatch.context() as patch:
+            patch.setattr(swapping._Swap, "_shut", shut)
+            with pytest.raises(DatabaseUnavailable, match="no connection"):
+                await asyncio.to_thread(swap_leaf, place.urls.superuser, str(leaf).removeprefix("olvido."))
+        async with place.opening(clock) as memory:
+            if where == "not listed":
+                place.run(FORBIDDEN)
+            erasure_id = (await memory.scope(tenant="acme", subject=word).forget_all()).erasure_id
+            assert erasure_id is not None
+            await memory.erase_pending()
+            assert place.found(word=pieces(word))["word"]
+            assert (await steps(memory, erasure_id, "acme"))["files"].settled_at is None
+
+
+def test_a_file_of_a_transaction_that_goes_on_is_not_left_behind(clone: Clone) -> None:
+    """Also where its session does not say since when it goes on."""
+    sql = statements("rewriting")
+    with psycopg.connect(clone.superuser) as writer, psycopg.connect(clone.eraser, autocommit=True) as eraser:
+        writer.execute("SET track_activities = off")
+        writer.commit()
+        writer.execute("CREATE TABLE public.mine AS SELECT number FROM generate_series(1, 1000) AS number")
+        ((data, path),) = writer.execute(
+            "SELECT current_setting('data_directory'), pg_relation_filepath('public.mine')"
+        ).fetchall()
+        administer(clone, "CHECKPOINT")
+        age([Path(data) / path])
+        ((may_list, ended_by),) = eraser.execute(sql["listing"].text).fetchall()
+        assert (may_list, ended_by) == (True, None)
+        found = eraser.execute(sql["stray_files"].text, {"ended_by": ended_by}).fetchall()
+        assert (path, False) in found
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -18,6 +18,7 @@ from olvido.storage import swapping
 from olvido.storage.queries import PARTITIONED
 from olvido.storage.swapping import SwappedLeaf, swap_leaf
 from olvido.testing import ManualClock
+from tests.adapters.embedded.support import eventually
 from tests.cases.support import CONFIRMED, person, record_case
 from tests.conftest import Clone
 from tests.erasure.canaries import marker, pieces, relations_with
@@ -27,8 +28,9 @@ from tests.erasure.place import remember_everything
 from tests.storage.support import administer, leaf, login, populate, rows
 
 TENANT = "altavela"
-LATER = dict(zip(PARTITIONED, ("es", "en", "pt"), strict=True))
-"""What the language is corrected to while the leaf of each relation is swapped."""
+KEYS = """SELECT conrelid::regclass::text, contype::text, pg_get_constraintdef(oid), convalidated FROM pg_constraint
+           WHERE connamespace = 'olvido'::regnamespace ORDER BY 1, 2, 3"""
+"""Everything that rows must hold to, by relation; a leaf's own name for it does not matter."""
 
 
 def name(clone: Clone, relation: str) -> str:
@@ -62,23 +64,24 @@ async def test_nothing_changes_but_the_file(erasing: Memory, clone: Clone) -> No
     findings = (await diagnose(clone.app, clone.worker)).findings
     with administer(clone) as connection:
         number = connection.execute("SELECT count(*) FROM pg_class").fetchone()
+        keys = rows(connection, KEYS)
     for relation in PARTITIONED:
         done = await swapped(clone, relation)
-        assert (done.relation, done.changed) == (name(clone, relation), 0)
+        assert (done.relation, done.came) == (name(clone, relation), 0)
         assert done.rows > 0
     assert [await erasing.scope(tenant=tenant, subject=subject).checksums() for tenant, subject in people] == before
     with administer(clone) as connection:
         assert connection.execute("SELECT count(*) FROM pg_class").fetchone() == number
+        assert rows(connection, KEYS) == keys
         assert rows(connection, "SELECT relname FROM pg_class WHERE relname ~ 'copy' AND relname ~ '^[eim]'") == []
     assert (await diagnose(clone.app, clone.worker)).findings == findings
     await swapped(clone, "episodes")
 
 
-async def test_what_is_written_meanwhile_is_in_it(erasing: Memory, clone: Clone) -> None:
-    """Records that came, changed or went while the copy was filled are in it as they are in the leaf."""
+async def test_what_comes_meanwhile_is_in_it(erasing: Memory, clone: Clone) -> None:
+    """Records that came while the copy was filled are in it, as they are in the leaf."""
     ines = person(erasing)
-    kept = [await record_case(ines, f"event {number}") for number in range(5)]
-    await ines.set_preference("language", "pt", origin=CONFIRMED)
+    await record_case(ines, "event 1")
     session = ines.session("s1")
     await session.open(goal="find the course")
     await session.append("user", "hello")
@@ -87,16 +90,79 @@ async def test_what_is_written_meanwhile_is_in_it(erasing: Memory, clone: Clone)
 
         async def during(relation: str = relation, after: list[object] = after) -> None:
             await record_case(ines, f"late {relation}")
-            await ines.forget(kept.pop().record.record_id)
-            await ines.correct_preference("language", LATER[relation], origin=CONFIRMED)
             await session.append("user", f"late {relation}")
             after.append(await ines.checksums())
 
         done = await swapped(clone, relation, during)
-        assert done.changed > 0 or relation == "episodes"
+        assert done.came == 1
         assert await ines.checksums() == after[0]
     events = {episode.event_id for episode in (await ines.episodes()).items}
-    assert events == {"event 0", "event 1", *(f"late {relation}" for relation in PARTITIONED)}
+    assert events == {"event 1", *(f"late {relation}" for relation in PARTITIONED)}
+
+
+@pytest.mark.parametrize("relation", ["episodes", "index_entries"])
+async def test_where_rows_are_changed_or_removed_meanwhile_it_begins_anew(
+    erasing: Memory, clone: Clone, relation: str
+) -> None:
+    """The copy has nothing that the leaf has not: whoever has an older snapshot would see that again."""
+    ines = person(erasing)
+    kept = [await record_case(ines, f"event {number}") for number in range(5)]
+    await ines.set_preference("language", "pt", origin=CONFIRMED)
+
+    async def during() -> None:
+        await record_case(ines, "late")
+        await ines.forget(kept.pop().record.record_id)
+        await ines.correct_preference("language", "es", origin=CONFIRMED)
+
+    done = await swapped(clone, relation, during)
+    assert done.came == 0
+    events = {episode.event_id for episode in (await ines.episodes()).items}
+    assert events == {*(f"event {number}" for number in range(4)), "late"}
+    assert done.rows == (5 if relation == "episodes" else 6)
+
+
+async def test_a_leaf_that_changes_all_the_time_is_left_as_it_was(
+    erasing: Memory, clone: Clone, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After some fills it is said, and nothing has changed."""
+    ines = person(erasing)
+    kept = [await record_case(ines, f"event {number}") for number in range(5)]
+    real = swapping._Swap._fill
+    loop = asyncio.get_running_loop()
+
+    async def forget_one() -> None:
+        await ines.forget(kept.pop().record.record_id)
+
+    def filled(
+        swap: swapping._Swap, copying: Mapping[str, object], progress: swapping.Progress | None
+    ) -> tuple[dict[str, object], int]:
+        found = real(swap, copying, progress)
+        asyncio.run_coroutine_threadsafe(forget_one(), loop).result(30)
+        return found
+
+    monkeypatch.setattr(swapping._Swap, "_fill", filled)
+    with pytest.raises(Conflict, match="changed or removed each time"):
+        await swapped(clone, "episodes")
+    assert len(kept) == 5 - swapping.FILLS
+    assert len((await ines.episodes()).items) == len(kept)
+
+
+async def test_the_isolation_of_the_login_does_not_matter(erasing: Memory, clone: Clone) -> None:
+    """Where an administrator's transactions are repeatable reads, what came meanwhile is in the leaf all the same."""
+    ines = person(erasing)
+    await record_case(ines, "event 1")
+    url = f"{clone.superuser}&options=-c%20default_transaction_isolation%3Drepeatable%5C%20read"
+    late: list[bool] = []
+    loop = asyncio.get_running_loop()
+
+    def progress(_done: int, _size: int) -> None:
+        if not late:
+            late.append(True)
+            asyncio.run_coroutine_threadsafe(record_case(ines, "late"), loop).result(30)
+
+    done = await asyncio.to_thread(swap_leaf, url, name(clone, "episodes"), progress=progress)
+    assert (done.rows, done.came) == (2, 1)
+    assert len((await ines.episodes()).items) == 2
 
 
 async def test_who_has_an_older_snapshot_finds_all_rows(erasing: Memory, clone: Clone) -> None:
@@ -109,10 +175,43 @@ async def test_who_has_an_older_snapshot_finds_all_rows(erasing: Memory, clone: 
         assert connection.execute("SELECT count(*) FROM olvido.episodes").fetchone() == (1,)
 
 
+async def test_what_was_forgotten_meanwhile_is_not_served_to_who_waits(
+    erasing: Memory, clone: Clone, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An export that waited for the swap does not have a record that was forgotten before the export began."""
+    ines = person(erasing)
+    gone = await record_case(ines, "event 1", summary="lost the blue key")
+    await ines.remember("prefers aisle seats")
+    exports: list[asyncio.Task[Any]] = []
+    real, loop = swapping._Swap._shut, asyncio.get_running_loop()
+
+    async def during() -> None:
+        await ines.forget(gone.record.record_id)
+
+    async def export() -> None:
+        exports.append(asyncio.create_task(ines.export()))
+        assert await asyncio.to_thread(eventually, waiting)
+
+    def waiting() -> bool:
+        with administer(clone) as connection:
+            return bool(rows(connection, "SELECT FROM pg_locks WHERE NOT granted"))
+
+    def shut(swap: swapping._Swap) -> dict[str, object]:
+        found = real(swap)
+        asyncio.run_coroutine_threadsafe(export(), loop).result(30)
+        return found
+
+    monkeypatch.setattr(swapping._Swap, "_shut", shut)
+    await swapped(clone, "episodes", during)
+    assert exports
+    for exported in exports:
+        assert "blue key" not in repr(await exported)
+
+
 async def test_what_was_removed_before_is_not_in_the_files(
     erasing: Memory, clone: Clone, rewritten: list[str], clock: ManualClock
 ) -> None:
-    """The worker has not to write that leaf anew, and goes on with the others; what went meanwhile it writes anew."""
+    """The worker has not to write that leaf anew, and goes on with the others."""
     erasure_id = await forget(erasing, "ines")
     await record_case(person(erasing, "rui"), "event 1")
     await swapped(clone, "episodes")
@@ -128,8 +227,9 @@ async def test_what_was_removed_before_is_not_in_the_files(
     clock.advance(timedelta(days=1))
     await swapped(clone, "episodes", during)
     rewritten.clear()
+    # It began anew, so that what was forgotten meanwhile is not in it either.
     assert (await erasing.erase_pending()).settled == LOCAL
-    assert name(clone, "episodes") in rewritten
+    assert name(clone, "episodes") not in rewritten
 
 
 async def test_no_byte_of_it_is_in_the_new_file() -> None:

@@ -130,12 +130,12 @@ def test_an_administrator_swaps_a_leaf(erasing: Run, clone: Clone) -> None:
     with psycopg.connect(clone.superuser) as connection:
         remainder = leaf(connection, "acme")
     swapped = erasing("erasure", "swap", f"episodes_{remainder}", "--database-url", clone.superuser, "--json").document
-    assert (swapped["relation"], swapped["rows"], swapped["changed"]) == (f"episodes_{remainder}", 0, 0)
+    assert (swapped["relation"], swapped["rows"], swapped["came"]) == (f"episodes_{remainder}", 0, 0)
     assert swapped["locked"] > 0
     told = erasing("erasure", "swap", f"messages_{remainder}", "--database-url", clone.superuser)
     assert told.code == 0
     assert re.match(
-        rf"messages_{remainder} was swapped for a copy with 0 rows, filled in \d\.\d s, while none changed. "
+        rf"messages_{remainder} was swapped for a copy with 0 rows, filled in \d\.\d s, while 0 rows came. "
         r"Everyone waited for \d\.\d\d s\.",
         " ".join(told.out.split()),
     )

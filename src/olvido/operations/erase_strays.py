@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -20,16 +20,20 @@ from olvido.storage import rows
 from olvido.storage.queries import statements
 from olvido.storage.rewriting import EraserTurn
 from olvido.storage.rewriting_log import checkpoint
-from olvido.storage.stray_files import StrayFiles, Writing, stray_files, went_on, writing
+from olvido.storage.stray_files import WRITING, StrayFiles, Writing, stray_files, went_on, writing
 
-WRITING = "(writing)"
-"""The row of `rewrites` that says since when files are written; no relation has this name."""
 _NAMED = 3
 """Files that are named; the others are counted."""
 
 MAY_NOT_LIST = (
     "the server may have crashed while files were written anew, and olvido_eraser may not look what that left: GRANT "
-    "EXECUTE ON FUNCTION pg_ls_dir(text), pg_stat_file(text, boolean) TO olvido_eraser"
+    "EXECUTE ON FUNCTION pg_ls_dir(text, boolean, boolean), pg_stat_file(text, boolean) TO olvido_eraser"
+)
+
+_FRESH = "it is being written, or left of a crash a moment ago"
+_NOT_KNOWN = (
+    "whether somebody is writing it is not known while there are prepared transactions, or sessions that do not say "
+    "since when they work; olvido_eraser needs pg_read_all_stats to see it"
 )
 
 _SQL = statements("erasures")
@@ -83,10 +87,10 @@ class Strays:
             try:
                 # What the server still has to write to a file, as after its recovery, it writes now or not at all.
                 problem = await checkpoint(self._turn.connection) or ""
-                found = await stray_files(self._turn.connection) or StrayFiles()
+                found = await stray_files(self._turn.connection) or found
                 if not problem:
                     await asyncio.to_thread(self._turn.remove, found.left)
-                    removed, found = len(found.left), StrayFiles(new=found.new)
+                    removed, found = len(found.left), replace(found, left=())
             except DataDirectoryError as error:
                 problem = str(error)
         blockers = [
@@ -94,9 +98,7 @@ class Strays:
             "docs/forgetting.md says"
             if found.left
             else "",
-            f"{_named(found.new)} of no relation yet: it is being written, or left of a crash a moment ago"
-            if found.new
-            else "",
+            f"{_named(found.new)} of no relation yet: {_FRESH if found.is_known else _NOT_KNOWN}" if found.new else "",
             problem,
         ]
         return Look(listed=True, removed=removed, blockers=tuple(filter(None, blockers)))

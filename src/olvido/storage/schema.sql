@@ -31,39 +31,6 @@ END $$;
 
 ALTER FUNCTION olvido.begin_life(tenant text, external text, minted uuid, at timestamp with time zone) OWNER TO olvido_owner;
 
-CREATE FUNCTION olvido.catch_up(relation regclass, since xid, filled bigint, OUT rows bigint, OUT later bigint, OUT read text, OUT gone bigint) RETURNS record
-    LANGUAGE plpgsql
-    SET search_path TO 'pg_catalog'
-    AS $_$
-DECLARE
-    copy text := olvido.copy_of(relation);
-    same text := (
-        SELECT string_agg(format('c.%1$I = l.%1$I', a.attname), ' AND ')
-          FROM pg_catalog.pg_index i
-          JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey)
-         WHERE i.indrelid = relation AND i.indisprimary);
-    places tid[];
-    changed bigint;
-    removed bigint;
-BEGIN
-    EXECUTE format('SELECT count(*), coalesce(array_agg(ctid) FILTER (WHERE age(xmin) <= age($1)), ''{}'') FROM %s', relation)
-       INTO rows, places USING since;
-    later := cardinality(places);
-    read := format('COPY (SELECT * FROM %s WHERE ctid = ANY (%L::tid[])) TO STDOUT (FORMAT binary)', relation, places);
-    EXECUTE format('DELETE FROM %s c USING %s l WHERE l.ctid = ANY ($1) AND %s', copy, relation, same) USING places;
-    GET DIAGNOSTICS changed = ROW_COUNT;
-    gone := filled - changed - (rows - later);
-    IF gone <> 0 THEN
-        EXECUTE format('DELETE FROM %s c WHERE NOT EXISTS (SELECT FROM %s l WHERE %s)', copy, relation, same);
-        GET DIAGNOSTICS removed = ROW_COUNT;
-        IF removed <> gone THEN
-            RAISE EXCEPTION 'the copy of % lacks rows', relation;
-        END IF;
-    END IF;
-END $_$;
-
-ALTER FUNCTION olvido.catch_up(relation regclass, since xid, filled bigint, OUT rows bigint, OUT later bigint, OUT read text, OUT gone bigint) OWNER TO olvido_owner;
-
 CREATE FUNCTION olvido.copy_of(relation regclass) RETURNS text
     LANGUAGE sql STABLE
     SET search_path TO 'pg_catalog'
@@ -205,6 +172,24 @@ END $$;
 
 ALTER FUNCTION olvido.enter_scope(tenant text, external text, pinned uuid, lock boolean, OUT subject_key uuid, OUT entered_at timestamp with time zone, OUT over boolean, OUT closed boolean) OWNER TO olvido_owner;
 
+CREATE FUNCTION olvido.later_rows(relation regclass, since xid, OUT rows bigint, OUT later bigint, OUT read text) RETURNS record
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog'
+    AS $_$
+DECLARE
+    places tid[];
+BEGIN
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        RAISE EXCEPTION 'this takes a transaction that sees what was committed since it began';
+    END IF;
+    EXECUTE format('SELECT count(*), coalesce(array_agg(ctid) FILTER (WHERE age(xmin) <= age($1)), ''{}'') FROM %s', relation)
+       INTO rows, places USING since;
+    later := cardinality(places);
+    read := format('COPY (SELECT * FROM %s WHERE ctid = ANY (%L::tid[])) TO STDOUT (FORMAT binary)', relation, places);
+END $_$;
+
+ALTER FUNCTION olvido.later_rows(relation regclass, since xid, OUT rows bigint, OUT later bigint, OUT read text) OWNER TO olvido_owner;
+
 CREATE FUNCTION olvido.let_rewrite(relation regclass) RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -219,6 +204,8 @@ CREATE FUNCTION olvido.make_copy(relation regclass) RETURNS void
     SET search_path TO 'pg_catalog'
     AS $$
 BEGIN
+    PERFORM set_config('default_tablespace', coalesce((SELECT t.spcname FROM pg_catalog.pg_class c
+        JOIN pg_catalog.pg_tablespace t ON t.oid = c.reltablespace WHERE c.oid = relation), ''), true);
     EXECUTE format('CREATE TABLE %s (LIKE %s INCLUDING ALL)', olvido.copy_of(relation), relation);
     PERFORM olvido.silence(olvido.copy_of(relation)::regclass);
 END $$;
@@ -282,8 +269,14 @@ BEGIN
     LOOP
         EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', other);
     END LOOP;
-    EXECUTE format('LOCK TABLE ONLY %s IN ACCESS EXCLUSIVE MODE', olvido.parent_of(relation));
-    EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', relation);
+    -- A key that refers to the parent is made again, for which all of its leaves are locked.
+    IF EXISTS (SELECT FROM pg_catalog.pg_constraint k
+                WHERE k.contype = 'f' AND k.confrelid = olvido.parent_of(relation) AND k.conparentid = 0) THEN
+        EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', olvido.parent_of(relation));
+    ELSE
+        EXECUTE format('LOCK TABLE ONLY %s IN ACCESS EXCLUSIVE MODE', olvido.parent_of(relation));
+        EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', relation);
+    END IF;
     begun_at := clock_timestamp();
     waited := begun_at - asked;
 END $$;
@@ -316,7 +309,8 @@ DECLARE
     parent regclass := olvido.parent_of(relation);
     leaf name;
     bound text;
-    keys text[];
+    keys text;
+    dropping text[];
     referring text[];
     statement text;
 BEGIN
@@ -324,15 +318,14 @@ BEGIN
     after := pg_relation_filenode(copy);
     SELECT c.relname, pg_get_expr(c.relpartbound, c.oid) INTO leaf, bound
       FROM pg_catalog.pg_class c WHERE c.oid = relation;
-    keys := ARRAY(SELECT format('ADD %s', pg_get_constraintdef(oid)) FROM pg_catalog.pg_constraint
-                   WHERE conrelid = relation AND contype = 'f');
+    SELECT string_agg(format('ADD %s', pg_get_constraintdef(oid)), ', ') INTO keys
+      FROM pg_catalog.pg_constraint WHERE conrelid = relation AND contype = 'f';
     -- Keys that refer to the rows of the leaf hold it fast. They are made again, and checked.
-    FOR statement, referring IN
-        SELECT format('ALTER TABLE %s DROP CONSTRAINT %I', conrelid::regclass, conname),
-               referring || format('ALTER TABLE %s ADD CONSTRAINT %I %s', conrelid::regclass, conname,
-                                   pg_get_constraintdef(oid))
-          FROM pg_catalog.pg_constraint WHERE confrelid = parent AND contype = 'f' AND conparentid = 0
-    LOOP
+    SELECT array_agg(format('ALTER TABLE %s DROP CONSTRAINT %I', conrelid::regclass, conname)),
+           array_agg(format('ALTER TABLE %s ADD CONSTRAINT %I %s', conrelid::regclass, conname, pg_get_constraintdef(oid)))
+      INTO dropping, referring
+      FROM pg_catalog.pg_constraint WHERE confrelid = parent AND contype = 'f' AND conparentid = 0;
+    FOREACH statement IN ARRAY coalesce(dropping, '{}') LOOP
         EXECUTE statement;
     END LOOP;
     EXECUTE format('DROP TABLE %s', relation);
@@ -345,7 +338,7 @@ BEGIN
     LOOP
         EXECUTE statement;
     END LOOP;
-    EXECUTE format('ALTER TABLE %s %s', copy, array_to_string(keys, ', '));
+    EXECUTE format('ALTER TABLE %s %s', copy, keys);
     EXECUTE format('ALTER TABLE %s ATTACH PARTITION %s %s', parent, copy, bound);
     PERFORM olvido.wall(copy), olvido.let_rewrite(copy);
     FOREACH statement IN ARRAY coalesce(referring, '{}') LOOP
@@ -1320,8 +1313,6 @@ REVOKE ALL ON FUNCTION olvido.begin_life(tenant text, external text, minted uuid
 GRANT ALL ON FUNCTION olvido.begin_life(tenant text, external text, minted uuid, at timestamp with time zone) TO olvido_app;
 GRANT ALL ON FUNCTION olvido.begin_life(tenant text, external text, minted uuid, at timestamp with time zone) TO olvido_worker;
 
-REVOKE ALL ON FUNCTION olvido.catch_up(relation regclass, since xid, filled bigint, OUT rows bigint, OUT later bigint, OUT read text, OUT gone bigint) FROM PUBLIC;
-
 REVOKE ALL ON FUNCTION olvido.copy_of(relation regclass) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION olvido.copying(relation regclass, OUT read text, OUT write text) FROM PUBLIC;
@@ -1353,6 +1344,8 @@ GRANT ALL ON FUNCTION olvido.enter_life(tenant text, external text, pinned uuid,
 REVOKE ALL ON FUNCTION olvido.enter_scope(tenant text, external text, pinned uuid, lock boolean, OUT subject_key uuid, OUT entered_at timestamp with time zone, OUT over boolean, OUT closed boolean) FROM PUBLIC;
 GRANT ALL ON FUNCTION olvido.enter_scope(tenant text, external text, pinned uuid, lock boolean, OUT subject_key uuid, OUT entered_at timestamp with time zone, OUT over boolean, OUT closed boolean) TO olvido_app;
 GRANT ALL ON FUNCTION olvido.enter_scope(tenant text, external text, pinned uuid, lock boolean, OUT subject_key uuid, OUT entered_at timestamp with time zone, OUT over boolean, OUT closed boolean) TO olvido_worker;
+
+REVOKE ALL ON FUNCTION olvido.later_rows(relation regclass, since xid, OUT rows bigint, OUT later bigint, OUT read text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION olvido.let_rewrite(relation regclass) FROM PUBLIC;
 

@@ -20,15 +20,22 @@ from olvido.storage.rows import utc
 RemoveFiles = Callable[[Sequence[str]], None]
 """Removes files by their paths below the data directory; blocking. One that is not there any more is no error."""
 
+WRITING = "(writing)"
+"""The row of `rewrites` that says since when files are written; no relation has this name."""
+
 _SQL = statements("rewriting")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StrayFiles:
-    """Paths below the data directory. left: nobody writes them any more. new: somebody may be writing them."""
+    """Paths below the data directory.
+
+    left: nobody writes them any more. new: somebody may be writing them; is_known: whether that can be told at all.
+    """
 
     left: tuple[str, ...] = ()
     new: tuple[str, ...] = ()
+    is_known: bool = True
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,6 +58,7 @@ async def stray_files(connection: Looking) -> StrayFiles | None:
     return StrayFiles(
         left=tuple(row["file"] for row in found if row["left_behind"]),
         new=tuple(row["file"] for row in found if not row["left_behind"]),
+        is_known=listing["ended_by"] is not None,
     )
 
 

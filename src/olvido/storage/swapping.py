@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -21,13 +21,18 @@ from olvido.domain.plain import instant
 from olvido.errors import Conflict, DatabaseUnavailable, InvalidInput, SchemaMismatch, UnsafeDatabase
 from olvido.storage.inspection import UNREADABLE_URL
 from olvido.storage.queries import Statement, statements
-from olvido.storage.rewriting import LOCK_SECONDS
+from olvido.storage.rewriting import LOCK_SECONDS, LONGEST_LOCK
 from olvido.storage.rows import utc
+from olvido.storage.stray_files import WRITING
 
 TRIES = 20
-"""How often it is tried to keep everyone out, for LOCK_SECONDS each time."""
+"""How often it is tried to keep everyone out, for LOCK_SECONDS at each lock."""
 PAUSE_SECONDS = 1.0
 """How long everyone is let through in between."""
+FILLS = 3
+"""How often the copy is filled, where rows were changed or removed meanwhile."""
+MOST_LATER = 10_000
+"""Rows that may have come meanwhile: they are copied while everyone is kept out."""
 CONNECT_SECONDS = 10
 
 Progress = Callable[[int, int], None]
@@ -41,49 +46,66 @@ _REWRITING = statements("rewriting")
 class SwappedLeaf:
     """A leaf that was swapped for a copy of it.
 
-    relation: its name. rows: how many are in it. changed: rows that came, changed or went while it was filled.
+    relation: its name. rows: how many are in it. came: how many of them came while the copy was filled.
     filling: seconds that took. waited, locked: seconds until everyone was kept out, and for how long.
     begun_at: whatever was removed before this instant (UTC) is not in its files, unless a transaction of then goes on.
     """
 
     relation: str
     rows: int
-    changed: int
+    came: int
     begun_at: datetime
     filling: float
     waited: float
     locked: float
 
 
+class _Changed(Exception):
+    """The leaf has other rows than the copy, which cannot be told apart any more."""
+
+
 def swap_leaf(url: str, leaf: str, *, progress: Progress | None = None) -> SwappedLeaf:
     """Write one leaf anew, such as `index_entries_3`, while everyone reads and writes on, but for a moment at the end.
 
-    url: a login that is a superuser, or has BYPASSRLS and is a member of olvido_owner. Blocking. What is removed
-    meanwhile may be in its files, and is the next rewrite's.
+    url: a login that is a superuser, or has BYPASSRLS and is a member of olvido_owner. Blocking. Rows that come
+    meanwhile are in it; if one is changed or removed, the copy is filled anew, FILLS times at most.
     Raises InvalidInput for a name that is no leaf's, UnsafeDatabase for another login, Conflict if somebody else writes
-    files anew at this moment or the leaf did not become free, SchemaMismatch, DatabaseUnavailable; then nothing has
-    changed.
+    files anew at this moment, or the leaf was in use or changed all the time, SchemaMismatch, DatabaseUnavailable; then
+    nothing has changed, unless it says so.
     """
     with _connected(url) as connection, _connected(url) as reader:
-        found = _first(connection, _SQL["login"])
-        if not found["able"]:
+        if not _first(connection, _SQL["login"])["able"]:
             raise UnsafeDatabase(
                 "This login may not swap a leaf. Use a superuser, or a login with BYPASSRLS that is a member of "
                 "olvido_owner: it has to copy the rows of all companies."
             )
+        leaf = leaf.removeprefix("olvido.")
         known = connection.execute(_SQL["leaf"].text, {"name": leaf}).fetchone()
         if known is None:
             raise InvalidInput(
                 "Only a leaf of a large relation can be swapped, such as index_entries_3. `olvido erasure show --json` "
                 "names those that are to be written anew."
             )
-        if not _first(connection, _REWRITING["take_turn"])["taken"]:
+        turn = _first(connection, _REWRITING["take_turn"])
+        if turn["standby"]:
+            raise UnsafeDatabase("The login leads to a standby. Give it the address of the primary server.")
+        if not turn["taken"]:
             raise Conflict("Another worker writes files anew at this moment. Try again.")
-        return _Swap(connection, reader, leaf, str(known["relation"]), int(known["bytes"])).run(progress)
+        # All of the copy is read as at one moment.
+        reader.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        swap = _Swap(connection, reader, leaf, str(known["relation"]), int(known["bytes"]))
+        with swap.noted():
+            for _ in range(FILLS):
+                with suppress(_Changed):
+                    return swap.run(progress)
+        raise Conflict(
+            f"Rows of {leaf} were changed or removed each time while it was copied, so it was left as it was. Try "
+            "again at a quiet hour."
+        )
 
 
 class _Swap:
-    """One swap."""
+    """One swap. connection: in whose transaction it is done. reader: copies from the leaf, and notes."""
 
     def __init__(
         self,
@@ -99,7 +121,23 @@ class _Swap:
         self._relation = relation
         self._size = size
 
+    @contextmanager
+    def noted(self) -> Iterator[None]:
+        """Note that files are being written, for whoever may not list them after a crash; unless that is noted."""
+        if self._reader.execute(_SQL["noted"].text, {"writing": WRITING}).fetchone() is not None:
+            yield
+            return
+        row = _first(self._reader, _REWRITING["writing_from"])
+        self._note_writing({"since": utc(row["since"]).isoformat(), "timeline": row["timeline"]})
+        try:
+            yield
+        finally:
+            # With either session lost, the server may have crashed: then the note stays.
+            if not (self._connection.broken or self._reader.broken):
+                self._note_writing({})
+
     def run(self, progress: Progress | None) -> SwappedLeaf:
+        """Fill a copy and swap it. Raises _Changed if the leaf was changed."""
         began = time.monotonic()
         with self._connection.transaction():
             self._ask("as_owner")
@@ -111,20 +149,27 @@ class _Swap:
             filled = time.monotonic()
             shut = self._shut()
             locked_from = time.monotonic()
-            caught_up = self._one("catch_up", since=moment["since"], filled=copied)
-            self._copy_later(str(caught_up["read"]), copying["write"], int(caught_up["later"]))
+            found = self._one("later_rows", since=moment["since"])
+            if found["rows"] - found["later"] != copied or found["later"] > MOST_LATER:
+                raise _Changed
+            self._copy_later(found, copying["write"])
             done = self._one("swap")
-        locked = time.monotonic() - locked_from
         swapped = SwappedLeaf(
             relation=self._leaf,
-            rows=int(caught_up["rows"]),
-            changed=int(caught_up["later"]) + int(caught_up["gone"]),
+            rows=int(found["rows"]),
+            came=int(found["later"]),
             begun_at=utc(moment["begun_at"]),
             filling=filled - began,
             waited=float(shut["waited"]),
-            locked=locked,
+            locked=time.monotonic() - locked_from,
         )
-        self._note(swapped, int(moment["ended"]), int(done["before"]), int(done["after"]))
+        try:
+            self._note(swapped, int(moment["ended"]), int(done["before"]), int(done["after"]))
+        except psycopg.Error as error:
+            raise DatabaseUnavailable(
+                f"{self._leaf} was swapped, but that could not be noted ({type(error).__name__}): the worker writes it "
+                "anew once more."
+            ) from None
         return swapped
 
     def _fill(self, copying: Mapping[str, Any], progress: Progress | None) -> tuple[dict[str, Any], int]:
@@ -143,7 +188,7 @@ class _Swap:
 
     def _shut(self) -> dict[str, Any]:
         """Keep everyone out, or raise Conflict. Whoever comes later waits behind, so each try is short."""
-        self._ask("limits", lock_timeout=str(int(LOCK_SECONDS * 1000)))
+        self._ask("limits", lock_timeout=str(int(LOCK_SECONDS * 1000)), statement_timeout=str(int(LONGEST_LOCK * 1000)))
         for attempt in range(TRIES):
             try:
                 with self._connection.transaction():
@@ -153,17 +198,18 @@ class _Swap:
                     time.sleep(PAUSE_SECONDS)
         raise Conflict(f"{self._leaf} was in use all the time, so it was left as it was. Try again at a quiet hour.")
 
-    def _copy_later(self, read: str, write: str, expected: int) -> None:
-        """Copy what came since, with everyone kept out."""
+    def _copy_later(self, found: Mapping[str, Any], write: str) -> None:
+        """Copy what came since, with everyone kept out. Raises _Changed if that is not all."""
         cursor = self._connection.cursor()
-        with cursor.copy(read.encode()) as rows:
+        with cursor.copy(found["read"]) as rows:
             later = b"".join(bytes(data) for data in rows)
         with cursor.copy(write.encode()) as copy:
             copy.write(later)
-        if cursor.rowcount != expected:
-            raise DatabaseUnavailable(f"{self._leaf} could not be copied whole, and is as it was. Run `olvido doctor`.")
+        if cursor.rowcount != found["later"]:
+            raise _Changed
 
     def _note(self, swapped: SwappedLeaf, ended: int, before: int, after: int) -> None:
+        """Note the rewrite, once it is committed: the log is past it then."""
         evidence = {
             "rewritten_at": instant(swapped.begun_at),
             "file_before": before,
@@ -181,6 +227,9 @@ class _Swap:
             evidence=json.dumps(evidence),
         )
 
+    def _note_writing(self, evidence: Mapping[str, str]) -> None:
+        self._reader.execute(_SQL["note_writing"].text, {"writing": WRITING, "evidence": json.dumps(evidence)})
+
     def _one(self, name: str, **parameters: object) -> dict[str, Any]:
         return _first(self._connection, _SQL[name], relation=self._relation, **parameters)
 
@@ -192,11 +241,20 @@ class _Swap:
 def _connected(url: str) -> Iterator[psycopg.Connection[DictRow]]:
     """A connection of which nothing but the class of its errors is told: what they say may quote rows."""
     try:
-        with psycopg.connect(url, autocommit=True, row_factory=dict_row, connect_timeout=CONNECT_SECONDS) as connection:
+        with psycopg.connect(
+            url, autocommit=True, row_factory=dict_row, connect_timeout=CONNECT_SECONDS, client_encoding="utf8"
+        ) as connection:
+            # Whatever the login has set: with an older view of the leaf, rows would be lost.
+            connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
+            connection.execute(_SQL["settle"].text, {"statement_timeout": "0"})
             yield connection
     except (psycopg.errors.UndefinedFunction, psycopg.errors.UndefinedObject):
         raise SchemaMismatch(
             "The database lacks migrations of this release. Run `olvido migrate` with the login of an owner."
+        ) from None
+    except (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected, psycopg.errors.QueryCanceled):
+        raise Conflict(
+            "The leaf was in use, or too large to be swapped at once, and is as it was. Try again."
         ) from None
     except psycopg.Error as error:
         if isinstance(error, psycopg.ProgrammingError) and error.sqlstate is None:

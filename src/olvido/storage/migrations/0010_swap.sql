@@ -1,7 +1,8 @@
 -- Where the lock of olvido.rewrite would be too long, an administrator swaps a leaf for a copy of it, which is filled while
 -- everyone reads and writes on. All of it is one transaction, so that nobody ever sees the copy beside the leaf, and a
 -- forget that comes meanwhile finds no second place. The copy is filled with frozen rows: whoever has an older snapshot
--- would find it empty otherwise. With the rights of whoever calls: to see all rows, that is a login past row security.
+-- would find it empty otherwise. Therefore nothing is ever removed from it: an older snapshot would see that again. With
+-- the rights of whoever calls: to see all rows, that is a login past row security.
 
 CREATE FUNCTION olvido.copy_of(relation regclass) RETURNS text LANGUAGE sql STABLE SET search_path = pg_catalog
 RETURN (SELECT format('olvido.%I', c.relname || '_copy') FROM pg_catalog.pg_class c WHERE c.oid = relation);
@@ -9,10 +10,12 @@ RETURN (SELECT format('olvido.%I', c.relname || '_copy') FROM pg_catalog.pg_clas
 CREATE FUNCTION olvido.parent_of(relation regclass) RETURNS regclass LANGUAGE sql STABLE SET search_path = pg_catalog
 RETURN (SELECT i.inhparent::regclass FROM pg_catalog.pg_inherits i WHERE i.inhrelid = relation);
 
--- Make the empty copy of a leaf, with its indexes and checks. Its foreign keys come at the end: they would keep everybody
+-- Make the empty copy of a leaf where the leaf is, with its indexes and checks. Its foreign keys come at the end: they would keep everybody
 -- from the relations that they refer to for as long as this transaction lasts.
 CREATE FUNCTION olvido.make_copy(relation regclass) RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog AS $$
 BEGIN
+    PERFORM set_config('default_tablespace', coalesce((SELECT t.spcname FROM pg_catalog.pg_class c
+        JOIN pg_catalog.pg_tablespace t ON t.oid = c.reltablespace WHERE c.oid = relation), ''), true);
     EXECUTE format('CREATE TABLE %s (LIKE %s INCLUDING ALL)', olvido.copy_of(relation), relation);
     PERFORM olvido.silence(olvido.copy_of(relation)::regclass);
 END $$;
@@ -53,44 +56,33 @@ BEGIN
     LOOP
         EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', other);
     END LOOP;
-    EXECUTE format('LOCK TABLE ONLY %s IN ACCESS EXCLUSIVE MODE', olvido.parent_of(relation));
-    EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', relation);
+    -- A key that refers to the parent is made again, for which all of its leaves are locked.
+    IF EXISTS (SELECT FROM pg_catalog.pg_constraint k
+                WHERE k.contype = 'f' AND k.confrelid = olvido.parent_of(relation) AND k.conparentid = 0) THEN
+        EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', olvido.parent_of(relation));
+    ELSE
+        EXECUTE format('LOCK TABLE ONLY %s IN ACCESS EXCLUSIVE MODE', olvido.parent_of(relation));
+        EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', relation);
+    END IF;
     begun_at := clock_timestamp();
     waited := begun_at - asked;
 END $$;
 
--- Take from the copy what was changed or removed in the leaf since a transaction, with everyone kept out and in one look at
--- the leaf. filled: how many rows were copied. rows: how many the leaf has. later: how many of them came or changed.
--- read: the statement that reads those. gone: how many were removed. The copy had all rows of that moment, so that with the
--- same number it has the same rows.
-CREATE FUNCTION olvido.catch_up(
-    relation regclass, since xid, filled bigint, OUT rows bigint, OUT later bigint, OUT read text, OUT gone bigint
-) LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+-- What came into the leaf since a transaction, in one look with everyone kept out. rows: how many the leaf has. later: how
+-- many of them came or changed. read: the statement that reads those. The rows of before are those that were copied, unless
+-- one of them was changed or removed, so that there are fewer of them.
+CREATE FUNCTION olvido.later_rows(relation regclass, since xid, OUT rows bigint, OUT later bigint, OUT read text)
+LANGUAGE plpgsql SET search_path = pg_catalog AS $$
 DECLARE
-    copy text := olvido.copy_of(relation);
-    same text := (
-        SELECT string_agg(format('c.%1$I = l.%1$I', a.attname), ' AND ')
-          FROM pg_catalog.pg_index i
-          JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey)
-         WHERE i.indrelid = relation AND i.indisprimary);
     places tid[];
-    changed bigint;
-    removed bigint;
 BEGIN
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        RAISE EXCEPTION 'this takes a transaction that sees what was committed since it began';
+    END IF;
     EXECUTE format('SELECT count(*), coalesce(array_agg(ctid) FILTER (WHERE age(xmin) <= age($1)), ''{}'') FROM %s', relation)
        INTO rows, places USING since;
     later := cardinality(places);
     read := format('COPY (SELECT * FROM %s WHERE ctid = ANY (%L::tid[])) TO STDOUT (FORMAT binary)', relation, places);
-    EXECUTE format('DELETE FROM %s c USING %s l WHERE l.ctid = ANY ($1) AND %s', copy, relation, same) USING places;
-    GET DIAGNOSTICS changed = ROW_COUNT;
-    gone := filled - changed - (rows - later);
-    IF gone <> 0 THEN
-        EXECUTE format('DELETE FROM %s c WHERE NOT EXISTS (SELECT FROM %s l WHERE %s)', copy, relation, same);
-        GET DIAGNOSTICS removed = ROW_COUNT;
-        IF removed <> gone THEN
-            RAISE EXCEPTION 'the copy of % lacks rows', relation;
-        END IF;
-    END IF;
 END $$;
 
 -- Put the copy in the place of the leaf, under its name and behind its wall. Everyone is kept out. before, after: the
@@ -102,7 +94,8 @@ DECLARE
     parent regclass := olvido.parent_of(relation);
     leaf name;
     bound text;
-    keys text[];
+    keys text;
+    dropping text[];
     referring text[];
     statement text;
 BEGIN
@@ -110,15 +103,14 @@ BEGIN
     after := pg_relation_filenode(copy);
     SELECT c.relname, pg_get_expr(c.relpartbound, c.oid) INTO leaf, bound
       FROM pg_catalog.pg_class c WHERE c.oid = relation;
-    keys := ARRAY(SELECT format('ADD %s', pg_get_constraintdef(oid)) FROM pg_catalog.pg_constraint
-                   WHERE conrelid = relation AND contype = 'f');
+    SELECT string_agg(format('ADD %s', pg_get_constraintdef(oid)), ', ') INTO keys
+      FROM pg_catalog.pg_constraint WHERE conrelid = relation AND contype = 'f';
     -- Keys that refer to the rows of the leaf hold it fast. They are made again, and checked.
-    FOR statement, referring IN
-        SELECT format('ALTER TABLE %s DROP CONSTRAINT %I', conrelid::regclass, conname),
-               referring || format('ALTER TABLE %s ADD CONSTRAINT %I %s', conrelid::regclass, conname,
-                                   pg_get_constraintdef(oid))
-          FROM pg_catalog.pg_constraint WHERE confrelid = parent AND contype = 'f' AND conparentid = 0
-    LOOP
+    SELECT array_agg(format('ALTER TABLE %s DROP CONSTRAINT %I', conrelid::regclass, conname)),
+           array_agg(format('ALTER TABLE %s ADD CONSTRAINT %I %s', conrelid::regclass, conname, pg_get_constraintdef(oid)))
+      INTO dropping, referring
+      FROM pg_catalog.pg_constraint WHERE confrelid = parent AND contype = 'f' AND conparentid = 0;
+    FOREACH statement IN ARRAY coalesce(dropping, '{}') LOOP
         EXECUTE statement;
     END LOOP;
     EXECUTE format('DROP TABLE %s', relation);
@@ -131,7 +123,7 @@ BEGIN
     LOOP
         EXECUTE statement;
     END LOOP;
-    EXECUTE format('ALTER TABLE %s %s', copy, array_to_string(keys, ', '));
+    EXECUTE format('ALTER TABLE %s %s', copy, keys);
     EXECUTE format('ALTER TABLE %s ATTACH PARTITION %s %s', parent, copy, bound);
     PERFORM olvido.wall(copy), olvido.let_rewrite(copy);
     FOREACH statement IN ARRAY coalesce(referring, '{}') LOOP

@@ -66,8 +66,8 @@ EXCEPTION WHEN insufficient_privilege THEN
 END $$;
 DO $$
 BEGIN
-    IF NOT pg_catalog.has_function_privilege('olvido_eraser', 'pg_ls_dir(text)', 'EXECUTE') THEN
-        GRANT EXECUTE ON FUNCTION pg_catalog.pg_ls_dir(text) TO olvido_eraser;
+    IF NOT pg_catalog.has_function_privilege('olvido_eraser', 'pg_ls_dir(text, boolean, boolean)', 'EXECUTE') THEN
+        GRANT EXECUTE ON FUNCTION pg_catalog.pg_ls_dir(text, boolean, boolean) TO olvido_eraser;
     END IF;
     IF NOT pg_catalog.has_function_privilege('olvido_eraser', 'pg_stat_file(text, boolean)', 'EXECUTE') THEN
         GRANT EXECUTE ON FUNCTION pg_catalog.pg_stat_file(text, boolean) TO olvido_eraser;

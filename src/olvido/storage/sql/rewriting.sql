@@ -69,22 +69,30 @@ SELECT before::bigint AS before, after::bigint AS after, ended::text::bigint AS 
 -- name: listing
 -- Whether this login may list files; and the instant after which a file may belong to a transaction that still goes on,
 -- with a minute for clocks that differ. NULL: that is not known, as a prepared transaction does not say when it began.
-SELECT has_function_privilege('pg_ls_dir(text)', 'EXECUTE')
+SELECT has_function_privilege('pg_ls_dir(text, boolean, boolean)', 'EXECUTE')
            AND has_function_privilege('pg_stat_file(text, boolean)', 'EXECUTE') AS may_list,
        CASE WHEN pg_has_role('pg_read_all_stats', 'USAGE') AND NOT EXISTS (SELECT FROM pg_catalog.pg_prepared_xacts)
+             -- a session may keep to itself since when its transaction goes on
+             AND NOT coalesce(bool_or(xact_start IS NULL AND backend_xid IS NOT NULL), false)
             THEN least(min(xact_start), clock_timestamp()) - interval '1 minute' END AS ended_by
   FROM pg_catalog.pg_stat_activity WHERE pid <> pg_backend_pid()
 
 -- name: stray_files
--- Files with something in them, in the directories of our relations, that belong to no relation. left_behind: whoever
--- began it is not there any more. Asked after `listing`: what was committed until then is known to be a relation's.
+-- Files with something in them, in the directories of this database in all tablespaces, that belong to no relation.
+-- left_behind: whoever began it is not there any more. Asked after `listing`: what was committed until then is known to be
+-- a relation's.
 WITH places AS (
-    SELECT DISTINCT substring(pg_relation_filepath(oid) FROM '^(.*)/') AS place
-      FROM pg_catalog.pg_class WHERE relnamespace = to_regnamespace('olvido') AND relkind IN ('r', 'i')
+    SELECT 'base/' || d.oid AS place FROM pg_catalog.pg_database d WHERE d.datname = current_database()
+    UNION ALL
+    SELECT 'pg_tblspc/' || t.oid || '/' || version || '/' || d.oid
+      FROM pg_catalog.pg_tablespace t
+     CROSS JOIN LATERAL pg_ls_dir('pg_tblspc/' || t.oid, true, false) AS version
+      JOIN pg_catalog.pg_database d ON d.datname = current_database()
+     WHERE t.spcname NOT IN ('pg_default', 'pg_global') AND starts_with(version, 'PG_')
 ), known AS MATERIALIZED (
     SELECT pg_relation_filenode(oid) AS number FROM pg_catalog.pg_class WHERE relkind IN ('r', 'i', 't', 'm', 'S')
 ), unknown AS MATERIALIZED (
-    SELECT p.place || '/' || name AS file FROM places p CROSS JOIN LATERAL pg_ls_dir(p.place) AS name
+    SELECT p.place || '/' || name AS file FROM places p CROSS JOIN LATERAL pg_ls_dir(p.place, true, false) AS name
      WHERE name ~ '^\d+(_[a-z]+)?(\.\d+)?$'
        AND NOT EXISTS (SELECT FROM known k WHERE k.number = substring(name FROM '^\d+')::oid)
 )

@@ -1,6 +1,13 @@
+-- name: settle
+-- Whatever the login has set for itself: how long a statement may take, in milliseconds, 0 for as long as it takes.
+SELECT set_config('statement_timeout', %(statement_timeout)s, false), set_config('lock_timeout', '0', false),
+       set_config('idle_in_transaction_session_timeout', '0', false), set_config('timezone', 'UTC', false),
+       CASE WHEN current_setting('transaction_timeout', true) IS NOT NULL
+            THEN set_config('transaction_timeout', '0', false) END
+
 -- name: limits
--- Until the transaction ends: how long to wait for a lock, in milliseconds.
-SELECT set_config('lock_timeout', %(lock_timeout)s, true)
+-- Until the transaction ends: how long to wait for a lock, and how long a statement may take, in milliseconds.
+SELECT set_config('lock_timeout', %(lock_timeout)s, true), set_config('statement_timeout', %(statement_timeout)s, true)
 
 -- name: login
 -- Whether this login sees past row security, and may make what belongs to Olvido.
@@ -42,14 +49,24 @@ SELECT olvido.count_copy(to_regclass(%(relation)s))
 -- Keep everyone out of a leaf and of what refers to it; how many seconds that took to come about.
 SELECT begun_at, extract(epoch FROM waited)::double precision AS waited FROM olvido.shut(to_regclass(%(relation)s))
 
--- name: catch_up
--- Take from the copy what was changed or removed since; how many rows that were, and how those that came are read.
-SELECT rows, later, read, gone
-  FROM olvido.catch_up(to_regclass(%(relation)s), %(since)s::text::xid, %(filled)s::bigint)
+-- name: later_rows
+-- How many rows the leaf has, how many of them came since, and how these are read.
+SELECT rows, later, read FROM olvido.later_rows(to_regclass(%(relation)s), %(since)s::text::xid)
 
 -- name: swap
 -- Put the copy in the place of the leaf.
 SELECT before::bigint AS before, after::bigint AS after FROM olvido.swap(to_regclass(%(relation)s))
+
+-- name: noted
+-- Since when files are being written, if that is noted and was not ended.
+SELECT evidence FROM olvido.rewrites WHERE relation = %(writing)s AND evidence <> '{}'
+
+-- name: note_writing
+-- Note that files are being written, or with nothing in it that they are no more.
+INSERT INTO olvido.rewrites (relation, gone_before, begun_at, rested_until, evidence)
+VALUES (%(writing)s, '0', clock_timestamp(), clock_timestamp(), %(evidence)s::jsonb)
+ON CONFLICT (relation) DO UPDATE SET
+    begun_at = excluded.begun_at, rested_until = excluded.rested_until, evidence = excluded.evidence
 
 -- name: note
 -- A relation was written anew, and the log is past that.

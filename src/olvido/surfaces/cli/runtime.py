@@ -92,7 +92,7 @@ def existing(place: Where) -> Where:
     """The place, if there is a database: starting the embedded server would make one. Raises DataDirectoryError."""
     from olvido.bootstrap import data_directory
 
-    if place.url is None and not data_directory(place.target).exists():
+    if place.url is None and not (data_directory(place.target) / "pg").exists():
         raise DataDirectoryError(f"There is no memory in {data_directory(place.target)}. Name one with --data-dir.")
     return place
 

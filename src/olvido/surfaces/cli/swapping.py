@@ -20,7 +20,7 @@ _MEGABYTE = 1_000_000
 
 
 def swap(
-    leaf: Annotated[str, typer.Argument(help="As `olvido erasure show` names it, such as index_entries_3.")],
+    leaf: Annotated[str, typer.Argument(help="As `olvido erasure show --json` names it, such as index_entries_3.")],
     data_dir: DataDir = None,
     database_url: DatabaseUrl = None,
     as_json: AsJson = False,
@@ -49,9 +49,10 @@ def _swap(place: Where, leaf: str, progress: Progress) -> SwappedLeaf:
         return olvido.swap_leaf(place.url, leaf, progress=progress)
 
     from olvido.adapters import embedded
-    from olvido.bootstrap import data_directory
+    from olvido.bootstrap import EMBEDDED_LEAVES, data_directory
 
     with embedded.start(data_directory(place.target)) as server:
+        olvido.migrate(server.urls.superuser, leaves=EMBEDDED_LEAVES)
         return olvido.swap_leaf(server.urls.superuser, leaf, progress=progress)
 
 
@@ -60,6 +61,6 @@ def _told(done: SwappedLeaf) -> RenderableType:
 
     return (
         f"{done.relation} was swapped for a copy with {counted(done.rows, 'row')}, filled in {done.filling:.1f} s, "
-        f"while {done.changed or 'none'} changed. Everyone waited for {done.waited + done.locked:.2f} s. "
+        f"while {counted(done.came, 'row')} came. Everyone waited for {done.waited + done.locked:.2f} s. "
         "`olvido erasure run` goes on with what is to be forgotten in it."
     )
