@@ -147,11 +147,10 @@ class _Swap:
             moment, copied = self._fill(copying, progress)
             self._ask("count_copy")
             filled = time.monotonic()
+            self._later(moment, copied)  # nobody is kept out in vain
             shut = self._shut()
             locked_from = time.monotonic()
-            found = self._one("later_rows", since=moment["since"])
-            if found["rows"] - found["later"] != copied or found["later"] > MOST_LATER:
-                raise _Changed
+            found = self._later(moment, copied)
             self._copy_later(found, copying["write"])
             done = self._one("swap")
         swapped = SwappedLeaf(
@@ -185,6 +184,13 @@ class _Swap:
                     if progress is not None:
                         progress(copied, max(copied, self._size))
         return moment, cursor.rowcount
+
+    def _later(self, moment: Mapping[str, Any], copied: int) -> dict[str, Any]:
+        """What came since the copy was read. Raises _Changed if its rows were changed or removed, or too many came."""
+        found = self._one("later_rows", since=moment["since"])
+        if found["rows"] - found["later"] != copied or found["later"] > MOST_LATER:
+            raise _Changed
+        return found
 
     def _shut(self) -> dict[str, Any]:
         """Keep everyone out, or raise Conflict. Whoever comes later waits behind, so each try is short."""

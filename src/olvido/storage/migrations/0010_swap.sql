@@ -68,9 +68,9 @@ BEGIN
     waited := begun_at - asked;
 END $$;
 
--- What came into the leaf since a transaction, in one look with everyone kept out. rows: how many the leaf has. later: how
--- many of them came or changed. read: the statement that reads those. The rows of before are those that were copied, unless
--- one of them was changed or removed, so that there are fewer of them.
+-- What came into the leaf since a transaction, in one look; what counts is the one with everyone kept out. rows: how many
+-- the leaf has. later: how many of them came or changed. read: the statement that reads those. The rows of before are those
+-- that were copied, unless one of them was changed or removed, so that there are fewer of them.
 CREATE FUNCTION olvido.later_rows(relation regclass, since xid, OUT rows bigint, OUT later bigint, OUT read text)
 LANGUAGE plpgsql SET search_path = pg_catalog AS $$
 DECLARE
