@@ -154,6 +154,8 @@ def test_an_administrator_swaps_a_leaf(erasing: Run, clone: Clone) -> None:
 
 def test_there_must_be_a_memory_to_swap(olvido_command: Run, tmp_path: Path) -> None:
     """A directory without one is not made into one."""
-    refused = olvido_command("erasure", "swap", "episodes_0", "--data-dir", str(tmp_path / "none"), "--json")
-    assert (refused.code, refused.document["error"]["code"]) == (6, "data_directory")
-    assert not (tmp_path / "none").exists()
+    (tmp_path / "empty").mkdir()
+    for directory in ("none", "empty"):
+        refused = olvido_command("erasure", "swap", "episodes_0", "--data-dir", str(tmp_path / directory), "--json")
+        assert (refused.code, refused.document["error"]["code"]) == (6, "data_directory")
+    assert [path.name for path in tmp_path.rglob("*")] == ["empty"]
