@@ -209,7 +209,7 @@ class _Round:
         self._done.add(file)
         rested_until = begun_at + timedelta(seconds=REST * done.locked if done.locked >= SHORT else 0)
         known = _Known(
-            gone_before=done.gone_before, begun_at=begun_at, rested_until=rested_until, evidence=_measured(done)
+            gone_before=done.gone_before, begun_at=begun_at, rested_until=rested_until, evidence=done.evidence()
         )
         self._known[file] = known
         async with self._environment.database.administer() as transaction:
@@ -285,18 +285,6 @@ async def _need(transaction: Transaction, step: Step, request: rows.Row) -> _Nee
             since[HELD] = str(removed_by if ended is None else ended["before"])
     needed.update({name: min(int(value), request["next"]) for name, value in since.items()})
     return need
-
-
-def _measured(done: Rewritten) -> dict[str, Any]:
-    return {
-        "rewritten_at": instant(done.begun_at),
-        "file_before": done.before,
-        "file_after": done.after,
-        "kept": done.kept,
-        "waited_ms": round(done.waited * 1000),
-        "locked_ms": round(done.locked * 1000),
-        "lsn": done.lsn,
-    }
 
 
 def _since(need: _Need) -> dict[str, object]:

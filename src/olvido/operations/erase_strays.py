@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Any
 
 from olvido.domain.plain import counted
@@ -64,7 +63,7 @@ class Strays:
         """Say in the database that files are being written from here on, unless that is said already."""
         if await self._noted() is None:
             self._own = await writing(self._turn.connection)
-            await self._note({"since": self._own.since.isoformat(), "timeline": self._own.timeline})
+            await self._note(self._own.evidence())
 
     async def look(self) -> Look:
         """Look, after all was written; remove what may be removed; and say what is in the way."""
@@ -106,10 +105,7 @@ class Strays:
     async def _noted(self) -> Writing | None:
         async with self._environment.database.administer() as transaction:
             found = await transaction.all(_SQL["rewrites"], relations=[WRITING])
-        noted: Mapping[str, Any] = found[0]["evidence"] if found else {}
-        if not noted:
-            return None
-        return Writing(since=datetime.fromisoformat(noted["since"]), timeline=noted["timeline"])
+        return Writing.read(found[0]["evidence"]) if found else None
 
     async def _note(self, evidence: Mapping[str, str]) -> None:
         async with self._environment.database.administer() as transaction:

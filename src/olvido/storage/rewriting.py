@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from math import ceil
+from typing import Any
 
 import psycopg
 from psycopg.rows import DictRow
@@ -96,6 +97,18 @@ class Rewritten:
     waited: float
     locked: float
     lsn: str
+
+    def evidence(self) -> dict[str, Any]:
+        """What was measured, as it is noted and shown."""
+        return {
+            "rewritten_at": instant(self.begun_at),
+            "file_before": self.before,
+            "file_after": self.after,
+            "kept": self.kept,
+            "waited_ms": round(self.waited * 1000),
+            "locked_ms": round(self.locked * 1000),
+            "lsn": self.lsn,
+        }
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

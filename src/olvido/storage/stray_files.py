@@ -7,9 +7,10 @@ olvido_eraser, which may list files where `olvido migrate` could grant that, and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 import psycopg
 
@@ -44,6 +45,15 @@ class Writing:
 
     since: datetime
     timeline: str
+
+    @staticmethod
+    def read(noted: Mapping[str, Any]) -> Writing | None:
+        """What `evidence` noted; None if nothing is noted, or that it has ended."""
+        return Writing(since=datetime.fromisoformat(noted["since"]), timeline=noted["timeline"]) if noted else None
+
+    def evidence(self) -> dict[str, str]:
+        """As it is noted in the row WRITING."""
+        return {"since": self.since.isoformat(), "timeline": self.timeline}
 
 
 async def stray_files(connection: Looking) -> StrayFiles | None:

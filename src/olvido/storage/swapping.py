@@ -6,7 +6,6 @@ transaction, so that a crash or an error leaves everything as it was.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -17,13 +16,12 @@ from typing import Any
 import psycopg
 from psycopg.rows import DictRow, dict_row
 
-from olvido.domain.plain import instant
 from olvido.errors import Conflict, DatabaseUnavailable, InvalidInput, SchemaMismatch, UnsafeDatabase
 from olvido.storage.inspection import UNREADABLE_URL
 from olvido.storage.queries import Statement, statements
-from olvido.storage.rewriting import LOCK_SECONDS, LONGEST_LOCK
-from olvido.storage.rows import utc
-from olvido.storage.stray_files import WRITING
+from olvido.storage.rewriting import LOCK_SECONDS, LONGEST_LOCK, Rewritten
+from olvido.storage.rows import json_value, utc
+from olvido.storage.stray_files import WRITING, Writing
 
 TRIES = 20
 """How often it is tried to keep everyone out, for LOCK_SECONDS at each lock."""
@@ -40,6 +38,7 @@ Progress = Callable[[int, int], None]
 
 _SQL = statements("swapping")
 _REWRITING = statements("rewriting")
+_ERASURES = statements("erasures")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -124,17 +123,19 @@ class _Swap:
     @contextmanager
     def noted(self) -> Iterator[None]:
         """Note that files are being written, for whoever may not list them after a crash; unless that is noted."""
-        if self._reader.execute(_SQL["noted"].text, {"writing": WRITING}).fetchone() is not None:
+        row = self._reader.execute(_ERASURES["rewrites"].text, {"relations": [WRITING]}).fetchone()
+        if row is not None and Writing.read(row["evidence"]) is not None:
             yield
             return
         row = _first(self._reader, _REWRITING["writing_from"])
-        self._note_writing({"since": utc(row["since"]).isoformat(), "timeline": row["timeline"]})
+        began = Writing(since=utc(row["since"]), timeline=row["timeline"])
+        self._note(self._reader, WRITING, 0, began.since, began.evidence())
         try:
             yield
         finally:
             # With either session lost, the server may have crashed: then the note stays.
             if not (self._connection.broken or self._reader.broken):
-                self._note_writing({})
+                self._note(self._reader, WRITING, 0, began.since, {})
 
     def run(self, progress: Progress | None) -> SwappedLeaf:
         """Fill a copy and swap it. Raises _Changed if the leaf was changed."""
@@ -163,7 +164,7 @@ class _Swap:
             locked=time.monotonic() - locked_from,
         )
         try:
-            self._note(swapped, int(moment["ended"]), int(done["before"]), int(done["after"]))
+            self._noted_as_rewritten(swapped, int(moment["ended"]), int(done["before"]), int(done["after"]))
         except psycopg.Error as error:
             raise DatabaseUnavailable(
                 f"{self._leaf} was swapped, but that could not be noted ({type(error).__name__}): the worker writes it "
@@ -214,27 +215,32 @@ class _Swap:
         if cursor.rowcount != found["later"]:
             raise _Changed
 
-    def _note(self, swapped: SwappedLeaf, ended: int, before: int, after: int) -> None:
+    def _noted_as_rewritten(self, swapped: SwappedLeaf, ended: int, before: int, after: int) -> None:
         """Note the rewrite, once it is committed: the log is past it then."""
-        evidence = {
-            "rewritten_at": instant(swapped.begun_at),
-            "file_before": before,
-            "file_after": after,
-            "kept": 0,
-            "waited_ms": round(swapped.waited * 1000),
-            "locked_ms": round(swapped.locked * 1000),
-            "swapped": True,
-        }
-        self._ask(
-            "note",
+        done = Rewritten(
             relation=self._leaf,
-            gone_before=str(ended),
+            gone_before=ended,
             begun_at=swapped.begun_at,
-            evidence=json.dumps(evidence),
+            kept=0,
+            before=before,
+            after=after,
+            waited=swapped.waited,
+            locked=swapped.locked,
+            lsn=str(_first(self._connection, _REWRITING["position"])["lsn"]),
         )
+        evidence = {**done.evidence(), "swapped": True}
+        self._note(self._connection, self._leaf, ended, swapped.begun_at, evidence)
 
-    def _note_writing(self, evidence: Mapping[str, str]) -> None:
-        self._reader.execute(_SQL["note_writing"].text, {"writing": WRITING, "evidence": json.dumps(evidence)})
+    @staticmethod
+    def _note(
+        connection: psycopg.Connection[DictRow],
+        relation: str,
+        gone_before: int,
+        at: datetime,
+        evidence: Mapping[str, object],
+    ) -> None:
+        given = {"relation": relation, "gone_before": str(gone_before), "begun_at": at, "rested_until": at}
+        connection.execute(_ERASURES["note_rewrite"].text, {**given, "evidence": json_value(dict(evidence))})
 
     def _one(self, name: str, **parameters: object) -> dict[str, Any]:
         return _first(self._connection, _SQL[name], relation=self._relation, **parameters)
