@@ -9,7 +9,7 @@ from bench.data import EPOCH, language_of, moment_of, text_of
 from bench.measure import Aim, Row, rates_row
 from bench.store import BATCH, Store
 from olvido.surfaces.import_sources import parse_lines
-from olvido.surfaces.importing import load
+from olvido.surfaces.importing import collecting_rarely, load
 
 AIM = Aim(field="median", limit=3000, at_least=True)
 LINES = 2 * BATCH
@@ -67,7 +67,8 @@ def file_of(numbers: range, people: list[str]) -> bytes:
 
 
 async def _import(store: Store, content: bytes) -> None:
-    read = parse_lines(content, store.memory.policy, name="lines", now=await store.memory.now())
-    report = await load(store.memory, read.records)
+    with collecting_rarely():
+        read = parse_lines(content, store.memory.policy, name="lines", now=await store.memory.now())
+        report = await load(store.memory, read.records)
     if report.written != LINES or report.refused:
         raise RuntimeError(f"{report.written} of {LINES} lines were written; the row would not be what it says")

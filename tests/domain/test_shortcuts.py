@@ -38,10 +38,11 @@ def test_words_of_text_that_is_ascii_once_folded(text: str) -> None:
 
 @given(some_text)
 def test_identifiers(text: str) -> None:
-    """Neither the expression for ASCII nor the look for a digit after a blank loses an identifier."""
+    """No expression for some writing only, nor the look for a digit after a blank, loses an identifier."""
     found = identifiers(text, None), fragments(text)
     with (
         patch.object(identifier_shapes, "_ASCII_CHUNK", identifier_shapes._CHUNK),
+        patch.object(identifier_shapes, "_SPACED_CHUNK", identifier_shapes._CHUNK),
         patch.object(identifier_groups, "_DIGIT_AFTER_BLANK", EVERYWHERE),
     ):
         assert (identifiers(text, None), fragments(text)) == found

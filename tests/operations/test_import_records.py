@@ -13,7 +13,8 @@ from olvido import KEEP, ImportedRecord, NewEpisode, NewPreference, Origin
 from olvido.domain.policy_file import default_policy_text, load_policy
 from olvido.domain.records import IndexState
 from olvido.errors import InvalidValue, OriginNotGranted, SubjectForgotten, UnsafeDatabase
-from olvido.operations.import_records import AT_ONCE, FEW, admit_record
+from olvido.operations.import_records import AT_FIRST, AT_LEAST, AT_MOST, QUICK, SLOW, admit_record, paced
+from olvido.operations.off_loop import A_PIECE
 from olvido.testing import ManualClock
 from tests.conftest import Clone
 from tests.contract.support import PausedEmbedder
@@ -23,7 +24,7 @@ from tests.storage.support import administer
 
 Records = list[NewEpisode | NewPreference]
 
-MANY = 3 * FEW
+MANY = 3 * A_PIECE
 """Enough that what was forgotten is asked before anything is embedded."""
 
 
@@ -103,20 +104,27 @@ async def test_each_is_told_apart_in_its_order(word_memory: olvido.Memory, clock
 
 async def test_a_second_import_changes_nothing(word_memory: olvido.Memory, clock: ManualClock, clone: Clone) -> None:
     """More records than one transaction takes: each is stored once, some hundred in a transaction, told as done."""
-    records: Records = [note(number) for number in range(2 * AT_ONCE + 5)]
-    records.insert(AT_ONCE, value("pt", clock.now()))
+    records: Records = [note(number) for number in range(AT_FIRST + 5)]
+    records.insert(AT_FIRST, value("pt", clock.now()))
     ana = person(word_memory)
     done: list[int] = []
     outcomes = await ana.import_records(records, progress=done.append)
     assert all(outcome.changed for outcome in outcomes)
-    assert done == [AT_ONCE, AT_ONCE, 6]
+    assert done == [AT_FIRST, 6]
     with administer(clone) as connection:
         cursor = connection.execute("SELECT count(DISTINCT xmin::text) FROM olvido.episodes")
-        assert cursor.fetchone() == (3,)
+        assert cursor.fetchone() == (2,)
     before = await ana.checksums()
     again = await person(word_memory).import_records(records)
     assert {(outcome.changed, outcome.code) for outcome in again} == {(False, None)}
     assert await ana.checksums() == before
+
+
+def test_how_many_are_stored_at_once_follows_the_time_they_take() -> None:
+    """Without a model a thousand go in one transaction; a slow one brings it down to some, so that progress shows."""
+    assert [paced(AT_FIRST, QUICK / 2), paced(AT_MOST, QUICK / 2)] == [2 * AT_FIRST, AT_MOST]
+    assert [paced(AT_FIRST, 2 * SLOW), paced(AT_LEAST, 2 * SLOW)] == [AT_FIRST // 2, AT_LEAST]
+    assert paced(AT_FIRST, (QUICK + SLOW) / 2) == AT_FIRST
 
 
 async def test_resuming_embeds_only_what_is_missing(

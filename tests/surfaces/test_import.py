@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +13,11 @@ import pytest
 import olvido
 from olvido.domain.policy_file import default_policy_text
 from olvido.errors import InvalidInput
+from olvido.surfaces import import_lines
 from olvido.surfaces.demo.show import support_cases
 from olvido.surfaces.import_lines import parse
 from olvido.surfaces.import_sources import parse_lines, parse_mem0
+from olvido.surfaces.importing import collecting_rarely
 from olvido.testing import ManualClock
 from tests.conftest import Clone
 from tests.surfaces.conftest import SCOPE, Run, is_empty
@@ -155,6 +159,24 @@ async def test_a_file_is_judged_by_the_clock_of_the_store(memory: olvido.Memory,
     old = {"id": "m1", "memory": "m", "user_id": "ana", "created_at": "2025-01-01T00:00:00Z"}
     kept = [json.dumps({**old, "expiration_date": day}).encode() for day in ("2026-01-01", "2026-01-02")]
     assert [len(parse_mem0(one, memory.policy, name="f", now=now, tenant="t").records) for one in kept] == [0, 1]
+
+
+async def test_checking_a_file_says_how_far_it_is(memory: olvido.Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Checking takes as long as writing: whoever watches is told of every some hundred records."""
+    monkeypatch.setattr(import_lines, "TOLD_AFTER", 2)
+    done: list[int] = []
+    lines = "\n".join(json.dumps({**NOTE, "event_id": f"n{number}"}) for number in range(5))
+    read = parse_lines(lines.encode(), memory.policy, name="f", now=await memory.now(), progress=done.append)
+    assert (len(read.records), done) == (5, [2, 2])
+
+
+def test_an_import_leaves_the_collector_as_it_was() -> None:
+    """A process that imports and goes on collects as before, also after an import that failed."""
+    before = gc.get_threshold(), gc.get_freeze_count()
+    with suppress(InvalidInput), collecting_rarely():
+        assert gc.get_threshold() > before[0]
+        raise InvalidInput("x")
+    assert (gc.get_threshold(), gc.get_freeze_count()) == before
 
 
 def test_many_bad_lines_are_counted(cli: Run, tmp_path: Path) -> None:

@@ -22,8 +22,11 @@ _OF_A_CLOCK = 2
 
 _LETTER = f"[^\\W_{UNSPACED[1:]}"
 _CHUNK = re.compile(f"{_LETTER}+(?:[-_./:#@+]{{1,3}}{_LETTER}+)*")
+_SPACED_CHUNK = re.compile(r"[^\W_]+(?:[-_./:#@+]{1,3}[^\W_]+)*")
 _ASCII_CHUNK = re.compile("[0-9A-Za-z]+(?:[-_./:#@+]{1,3}[0-9A-Za-z]+)*")
-"""The same for text that is ASCII: several times faster."""
+"""The same for text of scripts with spaces before _FIRST_UNSPACED, and for ASCII: several times faster."""
+
+_FIRST_UNSPACED = UNSPACED[1]
 
 _JOINTS = re.compile(r"[^\w]|_")
 _DIGIT = re.compile(r"\d")
@@ -40,7 +43,9 @@ _NO_NAME = re.compile(
 
 def _chunks(composed: str) -> list[str]:
     """The runs of letters and digits in order, with what joins them; the case stays."""
-    return (_ASCII_CHUNK if composed.isascii() else _CHUNK).findall(composed)
+    if composed.isascii():
+        return _ASCII_CHUNK.findall(composed)
+    return (_SPACED_CHUNK if max(composed) < _FIRST_UNSPACED else _CHUNK).findall(composed)
 
 
 def _composed(text: str) -> str:

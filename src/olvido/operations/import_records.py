@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
+from time import monotonic
 
 from olvido.domain.export import ImportedRecord
 from olvido.domain.policy import Policy
@@ -21,22 +23,28 @@ from olvido.errors import (
     Refused,
 )
 from olvido.operations.consent import last_forget
+from olvido.operations.embedding import passage_vectors
 from olvido.operations.environment import Caller, Environment
-from olvido.operations.indexing import Prepared, prepare_many, require_languages
+from olvido.operations.indexing import Prepared, prepare_embedded, require_languages
+from olvido.operations.off_loop import A_PIECE, in_turn
 from olvido.operations.record_episode import REQUESTED, Report, admit_report
 from olvido.operations.record_episode import admit as admit_episode
-from olvido.operations.record_episodes import store_many
+from olvido.operations.record_episodes import store_embedded
 from olvido.operations.state_preference import PREFERENCE_LANGUAGE, Stated, admit_statement, store_statement
 from olvido.operations.state_preference import admit as admit_preference
+from olvido.ports import Vector
 from olvido.storage import rows
 from olvido.storage.database import Transaction
 from olvido.storage.queries import statements
 
-AT_ONCE = 250
-"""Records stored in one transaction and embedded in one call: enough to be fast, few enough to show progress."""
+AT_FIRST = 250
+AT_MOST = 1000
+AT_LEAST = 25
+"""Records stored in one transaction and embedded in one call: as many as take about a second, to show progress."""
 
-FEW = 8
-"""So many records are looked at in place: another thread, or another transaction, would cost more than it saves."""
+QUICK = 0.5
+SLOW = 2.0
+"""Seconds below which the next records are twice as many, and above which they are half as many."""
 
 Admitted = Stated | Report
 """A record that passed admission by the policy in force: see `admit_record`."""
@@ -72,7 +80,7 @@ async def import_records(
 ) -> tuple[ImportedRecord, ...]:
     """Store `records` in their order, by the rules of single writes, and say of each what became of it.
 
-    One that is refused does not stop the others. They are stored some hundred in one transaction: if the call fails,
+    One that is refused does not stop the others. Up to a thousand are stored in one transaction: if the call fails,
     what was stored stands, and a second call with the same records goes on.
 
     What may have been forgotten is not revived: a record is refused with ConsentNeeded if it is not stored and its
@@ -85,11 +93,14 @@ async def import_records(
     taking = _Taking(environment, caller, resume=resume, new_consent=new_consent)
     given = tuple(records)
     done: list[ImportedRecord] = []
-    batch = await taking.prepare(given[:AT_ONCE]) if given else None
+    size = AT_FIRST
+    began = monotonic()
+    batch = await taking.prepare(given[:size]) if given else None
     while batch is not None:
+        size, began = paced(size, monotonic() - began), monotonic()
         start = len(done) + len(batch.given)
         stored, following = await asyncio.gather(
-            taking.store(batch), taking.prepare_ahead(given[start : start + AT_ONCE]), return_exceptions=True
+            taking.store(batch), taking.prepare_ahead(given[start : start + size]), return_exceptions=True
         )
         if isinstance(stored, BaseException):
             raise stored
@@ -102,16 +113,29 @@ async def import_records(
     return tuple(done)
 
 
+def paced(size: int, seconds: float) -> int:
+    """How many records are next, after `size` took so long: an embedder may take a thousand times as long as none."""
+    if seconds < QUICK:
+        return min(2 * size, AT_MOST)
+    return max(size // 2, AT_LEAST) if seconds > SLOW else size
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Batch:
     """Records made ready before the transaction that stores them.
 
-    known: what became of some of them already. ready: the others, by place.
+    known: what became of some of them already. The others, by place: episodes with their vectors, and statements.
     """
 
     given: Sequence[Incoming]
     known: _Outcomes
-    ready: Mapping[int, tuple[Admitted, Prepared]]
+    episodes: Mapping[int, tuple[Report, Vector | None]]
+    stated: Mapping[int, tuple[Stated, Prepared]]
+
+    def admitted(self) -> dict[int, Admitted]:
+        """All that is to be stored, by place."""
+        found: dict[int, Admitted] = {place: report for place, (report, _) in self.episodes.items()}
+        return found | {place: stated for place, (stated, _) in self.stated.items()}
 
 
 class _Taking:
@@ -127,23 +151,30 @@ class _Taking:
 
     async def prepare(self, given: Sequence[Incoming]) -> _Batch:
         """Admit the records, and embed those that are left."""
-        if len(given) > FEW:
-            admitted = await asyncio.to_thread(self._admitted, given)
-        else:
-            admitted = self._admitted(given)
+        admit = partial(self._admitted, given)
+        admitted = await in_turn(admit) if len(given) > A_PIECE else admit()
         known = {place: one for place, one in enumerate(admitted) if isinstance(one, ImportedRecord)}
-        stated = {place: one for place, one in enumerate(admitted) if not isinstance(one, ImportedRecord)}
-        early = await self._left_out_early(stated)
-        left = {place: one for place, one in stated.items() if place not in early}
-        prepared = await prepare_many(
+        left = {place: one for place, one in enumerate(admitted) if not isinstance(one, ImportedRecord)}
+        known |= await self._left_out_early(left)
+        left = {place: one for place, one in left.items() if place not in known}
+        vectors = dict(zip(left, await self._vectors([one.text for one in left.values()]), strict=True))
+        stated = {place: one for place, one in left.items() if isinstance(one, Stated)}
+        prepared = prepare_embedded(
             self._environment,
-            [one.text for one in left.values()],
-            [one.language if isinstance(one, Report) else PREFERENCE_LANGUAGE for one in left.values()],
-            [one.case_id if isinstance(one, Report) else None for one in left.values()],
-            [one.rule.definition if isinstance(one, Report) else None for one in left.values()],
+            [one.text for one in stated.values()],
+            [PREFERENCE_LANGUAGE] * len(stated),
+            vectors=[vectors[place] for place in stated],
         )
-        ready = {place: (one, made) for (place, one), made in zip(left.items(), prepared, strict=True)}
-        return _Batch(given=given, known=known | early, ready=ready)
+        return _Batch(
+            given=given,
+            known=known,
+            episodes={place: (one, vectors[place]) for place, one in left.items() if isinstance(one, Report)},
+            stated={place: (one, made) for (place, one), made in zip(stated.items(), prepared, strict=True)},
+        )
+
+    async def _vectors(self, texts: Sequence[str]) -> Sequence[Vector | None]:
+        vectors = await passage_vectors(self._environment, texts) if texts else None
+        return [None] * len(texts) if vectors is None else list(vectors)
 
     async def prepare_ahead(self, given: Sequence[Incoming]) -> _Batch | None:
         """The same while the batch before is being stored; None if there are no more."""
@@ -165,7 +196,7 @@ class _Taking:
         if self._new_consent and not self._resume:
             await self._environment.database.pin(self._caller.life)
             return {}
-        if len(stated) <= FEW and not self._resume:
+        if len(stated) <= A_PIECE and not self._resume:
             return {}
         life = self._caller.life
         await self._environment.database.pin(life)
@@ -179,7 +210,7 @@ class _Taking:
             return await self._left_out(transaction, stated, self._until)
 
     async def _in_one_transaction(self, batch: _Batch) -> _Outcomes:
-        if not batch.ready:
+        if not (batch.episodes or batch.stated):
             return {}
         environment, life = self._environment, self._caller.life
         outcomes: _Outcomes = {}
@@ -191,8 +222,7 @@ class _Taking:
                 until = None
                 if not self._new_consent:
                     until = await last_forget(environment, transaction.tenant, transaction.key)
-                stated = {place: one for place, (one, _) in batch.ready.items()}
-                outcomes = await self._left_out(transaction, stated, until)
+                outcomes = await self._left_out(transaction, batch.admitted(), until)
                 outcomes |= await self._stored(transaction, batch, leaving=outcomes)
                 _require_one(outcomes)
         except _NothingStored:
@@ -227,27 +257,27 @@ class _Taking:
 
     async def _stored(self, transaction: Transaction, batch: _Batch, *, leaving: _Outcomes) -> _Outcomes:
         outcomes: _Outcomes = {}
-        left = {place: one for place, one in batch.ready.items() if place not in leaving}
-        episodes = {place: (one, made) for place, (one, made) in left.items() if isinstance(one, Report)}
-        answers = await store_many(
+        episodes = {place: one for place, one in batch.episodes.items() if place not in leaving}
+        answers = await store_embedded(
             self._environment,
             transaction,
-            [one for one, _ in episodes.values()],
-            [made for _, made in episodes.values()],
+            [report for report, _ in episodes.values()],
+            [vector for _, vector in episodes.values()],
         )
-        for (place, (report, made)), answer in zip(episodes.items(), answers, strict=True):
+        for (place, (report, _)), (ready, answer) in zip(episodes.items(), answers, strict=True):
             if isinstance(answer, OlvidoError):
                 outcomes[place] = _refused(answer)
             else:
                 _, changed = answer
-                outcomes[place] = _told(report, made.state, changed=changed)
-        for place, (one, made) in left.items():
-            if isinstance(one, Stated):
-                try:
-                    written = await store_statement(self._environment, transaction, one, made)
-                    outcomes[place] = _told(written, written.index_state, changed=written.changed)
-                except (Conflict, InvalidTime, Refused) as error:
-                    outcomes[place] = _refused(error)
+                outcomes[place] = _told(report, ready.state, changed=changed)
+        for place, (stated, prepared) in batch.stated.items():
+            if place in leaving:
+                continue
+            try:
+                written = await store_statement(self._environment, transaction, stated, prepared)
+                outcomes[place] = _told(written, written.index_state, changed=written.changed)
+            except (Conflict, InvalidTime, Refused) as error:
+                outcomes[place] = _refused(error)
         return outcomes
 
     def _admitted(self, given: Sequence[Incoming]) -> list[Admitted | ImportedRecord]:

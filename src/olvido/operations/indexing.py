@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from time import sleep
+from functools import lru_cache, partial
 from zlib import crc32
 
 from olvido.domain.characters import fold
@@ -18,16 +17,17 @@ from olvido.domain.words import LEXER, Keys, Terms, terms
 from olvido.errors import InvalidValue
 from olvido.operations.embedding import passage_vectors
 from olvido.operations.environment import Environment
+from olvido.operations.off_loop import A_PIECE, in_turn, let_others_on
 from olvido.ports import Vector, Vectors
 from olvido.storage import rows
 
 LANGUAGES = ("en", "es", "pt", "other")
 
+_Reading = tuple[str, Terms, str, bool]
+"""Language, terms, identifiers and whether it tells a time, as in Prepared."""
+
 Embed = Callable[[Environment, Sequence[str]], Awaitable[Sequence[Vector | None] | Vectors | None]]
 """Asks for one vector a text, None where there is none; None for all where the embedder gave nothing usable."""
-
-READ_AT_ONCE = 8
-"""As many texts of a known language are read for their words on the event loop: a thread would cost more."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -143,12 +143,36 @@ async def prepare_many(
     definitions: of episodes; None at the place of a preference.
     """
     require_languages(languages)
-    if None in languages or len(texts) > READ_AT_ONCE:
-        # Off the event loop: the first call loads a model, which takes about a second, and many texts take a while.
-        read = await asyncio.to_thread(_read, environment, texts, languages, case_ids)
+    read_texts = partial(_read, environment, texts, languages, case_ids)
+    if len(texts) > A_PIECE:
+        read = await in_turn(read_texts)
+    elif None in languages:
+        # A thread of its own: the first call loads a model, which takes about a second.
+        read = await asyncio.to_thread(read_texts)
     else:
-        read = _read(environment, texts, languages, case_ids)
-    vectors = await embed(environment, texts)
+        read = read_texts()
+    return _joined(environment, read, await embed(environment, texts), definitions)
+
+
+def prepare_embedded(
+    environment: Environment,
+    texts: Sequence[str],
+    languages: Sequence[str | None],
+    *,
+    vectors: Sequence[Vector | None] | Vectors | None,
+    case_ids: Sequence[str | None] | None = None,
+    definitions: Sequence[str | None] | None = None,
+) -> list[Prepared]:
+    """The same for texts whose vectors are known; None is none at all. Many take a while: off the event loop."""
+    return _joined(environment, _read(environment, texts, languages, case_ids), vectors, definitions)
+
+
+def _joined(
+    environment: Environment,
+    read: Sequence[_Reading],
+    vectors: Sequence[Vector | None] | Vectors | None,
+    definitions: Sequence[str | None] | None,
+) -> list[Prepared]:
     embedder, known = environment.embedder.id, lexers(environment.policy)
     name = indexed_by(environment.policy, embedder)
     return [
@@ -164,8 +188,8 @@ async def prepare_many(
         )
         for (language, words, found, timed), vector, definition in zip(
             read,
-            [None] * len(texts) if vectors is None else vectors,
-            definitions or [None] * len(texts),
+            [None] * len(read) if vectors is None else vectors,
+            definitions or [None] * len(read),
             strict=True,
         )
     ]
@@ -176,16 +200,15 @@ def _read(
     texts: Sequence[str],
     languages: Sequence[str | None],
     case_ids: Sequence[str | None] | None,
-) -> list[tuple[str, Terms, str, bool]]:
+) -> list[_Reading]:
     known = [
         environment.detector.detect(text) if language is None else language
         for text, language in zip(texts, languages, strict=True)
     ]
     keys = Keys()
-    read: list[tuple[str, Terms, str, bool]] = []
+    read: list[_Reading] = []
     for text, language, case_id in zip(texts, known, case_ids or [None] * len(texts), strict=True):
-        if read and len(read) % READ_AT_ONCE == 0:
-            sleep(0)  # lets the event loop go on; Python by itself lets a busy thread have 5 ms at a time
+        let_others_on(len(read))
         folded = fold(text)
         # Once for all readers: folding what is ASCII again changes nothing and costs nothing.
         plain = folded if folded.isascii() else text

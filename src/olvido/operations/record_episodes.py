@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from uuid import UUID
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
 
 from olvido.domain.records import Episode, NewEpisode, Written
 from olvido.errors import Conflict, InvalidInput, InvalidTime, OlvidoError
 from olvido.operations.embedding import passage_vectors
 from olvido.operations.environment import Caller, Environment
-from olvido.operations.indexing import Prepared, prepare_many, require_languages
+from olvido.operations.indexing import Prepared, prepare_embedded, require_languages
+from olvido.operations.off_loop import A_PIECE, in_turn, let_others_on
 from olvido.operations.record_episode import Report, admit, row_of, same_body, store
-from olvido.ports import Vectors
+from olvido.ports import Vector, Vectors
 from olvido.storage import rows
 from olvido.storage.arrays import half_vectors, sparse_vectors
 from olvido.storage.database import Transaction
@@ -21,6 +24,12 @@ from olvido.storage.queries import statements
 MAX_EPISODES = 10_000
 AT_ONCE = 250
 """Episodes stored in one statement."""
+
+Answer = tuple[rows.Row, bool] | OlvidoError
+"""What `record_episode.store` answers or raises."""
+
+Prepare = Callable[[slice], Sequence[Prepared]]
+"""Makes the episodes of a batch ready to be found; of many, off the event loop."""
 
 _SQL = statements("episodes")
 
@@ -44,86 +53,145 @@ async def record_episodes(
     require_languages(report.language for report in reports)
     # All of them before the transaction, which is not held open while an embedder works.
     vectors = await passage_vectors(environment, [report.text for report in reports])
-    batches = [slice(start, start + AT_ONCE) for start in range(0, len(reports), AT_ONCE)]
-    prepared = await _prepared(environment, reports, vectors, batches[0])
     written: list[Written[Episode]] = []
     async with environment.database.write(caller.life, inserting=True) as transaction:
-        for batch, following in zip(batches, [*batches[1:], None], strict=True):
-            # The next ones are read for their words while the database is at these.
-            answers, ahead = await asyncio.gather(
-                store_many(environment, transaction, reports[batch], prepared),
-                _prepared(environment, reports, vectors, following),
-                return_exceptions=True,
-            )
-            if isinstance(answers, BaseException):
-                raise answers
-            for report, ready, answer in zip(reports[batch], prepared, answers, strict=True):
+        prepare = partial(_prepared, environment, reports, vectors)
+        async for made, answers in _stored(environment, transaction, reports, prepare):
+            for report, ready, answer in zip(made.reports, made.prepared, answers, strict=True):
                 if isinstance(answer, OlvidoError):
                     with _At(len(written)):
                         raise answer
                 row, changed = answer
                 written.append(report.written(row, ready, changed=changed))
-            if isinstance(ahead, BaseException):
-                raise ahead
-            prepared = ahead
     return tuple(written)
-
-
-async def _prepared(
-    environment: Environment, reports: Sequence[Report], vectors: Vectors | None, batch: slice | None
-) -> list[Prepared]:
-    """Those of a batch, whose vectors are known; none if there is no batch."""
-    if batch is None:
-        return []
-
-    async def known(_: Environment, __: Sequence[str]) -> Vectors | None:
-        return None if vectors is None else vectors[batch]
-
-    return await prepare_many(
-        environment,
-        [report.text for report in reports[batch]],
-        [report.language for report in reports[batch]],
-        [report.case_id for report in reports[batch]],
-        [report.rule.definition for report in reports[batch]],
-        embed=known,
-    )
 
 
 async def store_many(
     environment: Environment, transaction: Transaction, reports: Sequence[Report], prepared: Sequence[Prepared]
-) -> list[tuple[rows.Row, bool] | OlvidoError]:
+) -> list[Answer]:
     """Store episodes and say of each, in their order, what `record_episode.store` would answer or raise.
 
-    The transaction can go on after an error. Those of the others that are new are stored in one statement.
+    The transaction can go on after an error.
     """
-    answers: list[tuple[rows.Row, bool] | OlvidoError | None] = [None] * len(reports)
-    places = []
-    columns = []
-    for place, (report, ready) in enumerate(zip(reports, prepared, strict=True)):
-        try:
-            columns.append(row_of(report, ready, transaction.now, environment.policy.version))
-            places.append(place)
-        except InvalidTime as error:
-            answers[place] = error
-    passed_over = (
-        await _insert(environment, transaction, columns, [prepared[place] for place in places]) if columns else set()
+    stored = _stored(environment, transaction, reports, prepared.__getitem__)
+    return [answer async for _, answers in stored for answer in answers]
+
+
+async def store_embedded(
+    environment: Environment, transaction: Transaction, reports: Sequence[Report], vectors: Sequence[Vector | None]
+) -> list[tuple[Prepared, Answer]]:
+    """The same for episodes of which only the vectors are made ready, and how each was prepared."""
+    prepare = partial(_prepared, environment, reports, vectors)
+    stored = _stored(environment, transaction, reports, prepare)
+    return [each async for made, answers in stored for each in zip(made.prepared, answers, strict=True)]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Made:
+    """A batch made ready for its statement.
+
+    columns: of each episode by its place (see `row_of`); refused: why others have none. parameters: of the statement.
+    """
+
+    reports: Sequence[Report]
+    prepared: Sequence[Prepared]
+    columns: Mapping[int, rows.Row]
+    refused: Mapping[int, InvalidTime]
+    parameters: Mapping[str, object]
+
+
+async def _stored(
+    environment: Environment, transaction: Transaction, reports: Sequence[Report], prepare: Prepare
+) -> AsyncIterator[tuple[_Made, list[Answer]]]:
+    """What `store_many` answers, batch by batch; the next one is made ready while the database is at this one."""
+    batches = [slice(start, start + AT_ONCE) for start in range(0, len(reports), AT_ONCE)]
+
+    async def made_of(batch: slice | None) -> _Made | None:
+        if batch is None:
+            return None
+        given = reports[batch]
+        make = partial(_make, environment.policy.version, transaction.now, given, partial(prepare, batch))
+        off_loop = len(given) > A_PIECE or any(report.language is None for report in given)
+        return await in_turn(make) if off_loop else make()
+
+    made = await made_of(next(iter(batches), None))
+    for following in [*batches[1:], None]:
+        if made is None:
+            return
+        answers, ahead = await asyncio.gather(
+            _store(environment, transaction, made), made_of(following), return_exceptions=True
+        )
+        if isinstance(answers, BaseException):
+            raise answers
+        yield made, answers
+        if isinstance(ahead, BaseException):
+            raise ahead
+        made = ahead
+
+
+def _prepared(
+    environment: Environment,
+    reports: Sequence[Report],
+    vectors: Sequence[Vector | None] | Vectors | None,
+    batch: slice,
+) -> list[Prepared]:
+    """Those of a batch, whose vectors are known."""
+    return prepare_embedded(
+        environment,
+        [report.text for report in reports[batch]],
+        [report.language for report in reports[batch]],
+        vectors=None if vectors is None else vectors[batch],
+        case_ids=[report.case_id for report in reports[batch]],
+        definitions=[report.rule.definition for report in reports[batch]],
     )
-    known = [place for place in places if reports[place].record_id in passed_over]
-    there = await _stored_events(transaction, [reports[place] for place in known])
-    for place, one in zip(places, columns, strict=True):
-        report = reports[place]
-        if report.record_id not in passed_over:
-            answers[place] = one, True
-            continue
+
+
+def _make(
+    policy_version: str, now: datetime, reports: Sequence[Report], prepare: Callable[[], Sequence[Prepared]]
+) -> _Made:
+    prepared = prepare()
+    columns: dict[int, rows.Row] = {}
+    refused: dict[int, InvalidTime] = {}
+    for place, (report, ready) in enumerate(zip(reports, prepared, strict=True)):
+        let_others_on(place)
         try:
-            existing = there.get((report.rule.definition, report.event_id))
-            if existing is not None:
-                answers[place] = same_body(existing, report), False
-            else:
-                answers[place] = await store(environment, transaction, report, prepared[place])
-        except Conflict as error:
-            answers[place] = error
-    return [answer for answer in answers if answer is not None]
+            columns[place] = row_of(report, ready, now, policy_version)
+        except InvalidTime as error:
+            refused[place] = error
+    kept = [prepared[place] for place in columns]
+    parameters = {
+        "records": rows.json_rows(list(columns.values())),
+        "words": sparse_vectors([ready.terms.frequencies for ready in kept]),
+        "embeddings": half_vectors([ready.embedding for ready in kept]),
+        "embedder": next((ready.embedder for ready in kept if ready.embedder is not None), None),
+        "indexed_by": None if any(ready.embedder is None for ready in kept) else kept[0].indexed_by if kept else None,
+        "policy_version": policy_version,
+    }
+    return _Made(reports=reports, prepared=prepared, columns=columns, refused=refused, parameters=parameters)
+
+
+async def _store(environment: Environment, transaction: Transaction, made: _Made) -> list[Answer]:
+    """Those of a batch that are new are stored in one statement."""
+    found = await transaction.all(_SQL["record_many"], **made.parameters) if made.columns else []
+    passed_over = {row["record_id"] for row in found}
+    known = [report for report in made.reports if report.record_id in passed_over]
+    there = await _stored_events(transaction, known)
+    answers: list[Answer] = []
+    for place, report in enumerate(made.reports):
+        if place in made.refused:
+            answers.append(made.refused[place])
+        elif report.record_id not in passed_over:
+            answers.append((made.columns[place], True))
+        else:
+            try:
+                existing = there.get((report.rule.definition, report.event_id))
+                if existing is not None:
+                    answers.append((same_body(existing, report), False))
+                else:
+                    answers.append(await store(environment, transaction, report, made.prepared[place]))
+            except Conflict as error:
+                answers.append(error)
+    return answers
 
 
 async def _stored_events(transaction: Transaction, reports: Sequence[Report]) -> dict[tuple[str, str], rows.Row]:
@@ -137,28 +205,6 @@ async def _stored_events(transaction: Transaction, reports: Sequence[Report]) ->
         event_ids=[report.event_id for report in reports],
     )
     return {(row["definition"], row["event_id"]): row for row in found}
-
-
-async def _insert(
-    environment: Environment,
-    transaction: Transaction,
-    columns: Sequence[rows.Row],
-    prepared: Sequence[Prepared],
-) -> set[UUID]:
-    """Store episodes from their columns (see `row_of`), at least one, in one statement.
-
-    The record ids of those that were passed over, since their event is there already.
-    """
-    found = await transaction.all(
-        _SQL["record_many"],
-        records=rows.json_rows(columns),
-        words=sparse_vectors([ready.terms.frequencies for ready in prepared]),
-        embeddings=half_vectors([ready.embedding for ready in prepared]),
-        embedder=next((ready.embedder for ready in prepared if ready.embedder is not None), None),
-        indexed_by=None if any(ready.embedder is None for ready in prepared) else prepared[0].indexed_by,
-        policy_version=environment.policy.version,
-    )
-    return {row["record_id"] for row in found}
 
 
 def _admit(environment: Environment, caller: Caller, episodes: Sequence[NewEpisode]) -> list[Report]:

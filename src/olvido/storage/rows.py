@@ -86,8 +86,12 @@ def json_fields(fields: Fields) -> Jsonb:
 
 
 def json_rows(values: Sequence[Mapping[str, object]]) -> Jsonb:
-    """A statement parameter for `jsonb_to_recordset`: identifiers and instants as PostgreSQL reads them from text."""
-    return Jsonb(values, dumps=to_json)
+    """A statement parameter for `jsonb_to_recordset`: identifiers and instants as PostgreSQL reads them from text.
+
+    The text is made here, by whichever thread calls, and not when the statement is sent.
+    """
+    text = to_json(values)
+    return Jsonb(None, dumps=lambda _: text)
 
 
 def preference(row: Row) -> Preference:

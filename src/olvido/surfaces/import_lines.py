@@ -24,34 +24,49 @@ from olvido.surfaces.import_shapes import CaseLine, EpisodeLine, FileRecord, Imp
 
 MOST_SHOWN = 20
 
+TOLD_AFTER = 500
+"""Records that are checked from one word of progress to the next."""
+
+Progress = Callable[[int], None]
+
 AnyLine = PreferenceLine | EpisodeLine | NoteLine | CaseLine
 
 _KINDS: Mapping[object, type[AnyLine]] = {"preference": PreferenceLine, "episode": EpisodeLine, "note": NoteLine}
 
 
-def parse(lines: Sequence[bytes], policy: Policy, *, name: str, now: datetime) -> tuple[ImportRecord, ...]:
+def parse(
+    lines: Sequence[bytes], policy: Policy, *, name: str, now: datetime, progress: Progress | None = None
+) -> tuple[ImportRecord, ...]:
     """The records of a file, in its order; blank lines are skipped.
 
-    name: of the file, for messages. now: the instant of the store, from `Memory.now()`. Raises InvalidInput naming
-    every bad line (the first 20) and why, never its content. What only the database can know, such as a newer
-    statement, is judged when the record is written.
+    name: of the file, for messages. now: the instant of the store, from `Memory.now()`. progress: called with how many
+    were checked since the last time. Raises InvalidInput naming every bad line (the first 20) and why, never its
+    content. What only the database can know, such as a newer statement, is judged when the record is written.
     """
     whole = ((number, raw.removeprefix(MARK)) for number, raw in enumerate(lines, start=1))  # files put together
     readers = [(number, partial(_read, raw, number)) for number, raw in whole if raw.strip()]
-    return checked(readers, policy, now, place=f"{name}:{{}}", unit="line")
+    return checked(readers, policy, now, place=f"{name}:{{}}", unit="line", progress=progress)
 
 
 def checked(
-    readers: Iterable[tuple[int, Callable[[], FileRecord]]], policy: Policy, now: datetime, *, place: str, unit: str
+    readers: Sequence[tuple[int, Callable[[], FileRecord]]],
+    policy: Policy,
+    now: datetime,
+    *,
+    place: str,
+    unit: str,
+    progress: Progress | None = None,
 ) -> tuple[ImportRecord, ...]:
     """The records that `readers` give, each with its number in the file, if all of them can be stored.
 
-    place: how a number is named, such as "file.jsonl:{}". unit: "line" or "record". Raises as `parse` does.
+    place: how a number is named, such as "file.jsonl:{}". unit: "line" or "record". Otherwise as `parse`.
     """
     records: list[ImportRecord] = []
     problems: list[str] = []
     bodies: dict[tuple[Scope, str, str], tuple[int, object]] = {}
-    for number, read in readers:
+    for done, (number, read) in enumerate(readers, start=1):
+        if progress is not None and done % TOLD_AFTER == 0:
+            progress(TOLD_AFTER)
         try:
             found = read()
             record = _check(found, policy, now)

@@ -24,7 +24,7 @@ from olvido.domain.records import NewEpisode
 from olvido.domain.scope import Scope
 from olvido.errors import InvalidInput, InvalidValue, OlvidoError
 from olvido.operations.import_tally import ends_at
-from olvido.surfaces.import_lines import checked, parse
+from olvido.surfaces.import_lines import Progress, checked, parse
 from olvido.surfaces.import_shapes import FileRecord, ImportRecord
 
 IMPORTED = "imported-note"
@@ -71,24 +71,35 @@ class _Item(_Shape):
     created_at: AwareDatetime
 
 
-def parse_lines(content: bytes, policy: Policy, *, name: str, now: datetime) -> Read:
-    """The records of JSON lines; those that have expired are left out and counted. Raises InvalidInput as `parse`."""
-    records = parse(content.splitlines(), policy, name=name, now=now)
+def parse_lines(content: bytes, policy: Policy, *, name: str, now: datetime, progress: Progress | None = None) -> Read:
+    """The records of JSON lines, as `parse` gives them; those that have expired are left out and counted."""
+    records = parse(content.splitlines(), policy, name=name, now=now, progress=progress)
     live = tuple(record for record in records if not is_expired(record.expires_at, now))
     return Read(records=live, expired=len(records) - len(live), unit="line")
 
 
-def parse_mem0(content: bytes, policy: Policy, *, name: str, now: datetime, tenant: str) -> Read:
+def parse_mem0(
+    content: bytes, policy: Policy, *, name: str, now: datetime, tenant: str, progress: Progress | None = None
+) -> Read:
     """The memories of a file. tenant: the company; the person is the `user_id` of each, and one without is refused.
 
     now: the instant of the store, from `Memory.now()`. The event time is when mem0 recorded the memory, which is not
     later than what it is about.
     Raises InvalidInput naming every bad record and why, never its content; NotInPolicy with the lines to add.
     """
-    return _parse(content, policy, name, now, partial(_mem0, tenant=tenant))
+    return _parse(content, policy, partial(_mem0, tenant=tenant), name=name, now=now, progress=progress)
 
 
-def parse_langgraph(content: bytes, policy: Policy, *, name: str, now: datetime, tenant: str, namespace: str) -> Read:
+def parse_langgraph(
+    content: bytes,
+    policy: Policy,
+    *,
+    name: str,
+    now: datetime,
+    tenant: str,
+    namespace: str,
+    progress: Progress | None = None,
+) -> Read:
     """The items of a file.
 
     namespace: its labels with a period between them, `{subject}` where the person stands and `*` for a label that may
@@ -98,10 +109,19 @@ def parse_langgraph(content: bytes, policy: Policy, *, name: str, now: datetime,
     labels = namespace.split(".")
     if labels.count(SUBJECT) != 1:
         raise InvalidInput(f"The namespace must have {SUBJECT} once, where the person stands: memories.{SUBJECT}")
-    return _parse(content, policy, name, now, partial(_item, tenant=tenant, labels=labels))
+    read = partial(_item, tenant=tenant, labels=labels)
+    return _parse(content, policy, read, name=name, now=now, progress=progress)
 
 
-def _parse(content: bytes, policy: Policy, name: str, now: datetime, read: Callable[[object, int], FileRecord]) -> Read:
+def _parse(
+    content: bytes,
+    policy: Policy,
+    read: Callable[[object, int], FileRecord],
+    *,
+    name: str,
+    now: datetime,
+    progress: Progress | None,
+) -> Read:
     retention = policy.episode(IMPORTED).retention
     items, unit = _items(content)
     expired = 0
@@ -121,7 +141,8 @@ def _parse(content: bytes, policy: Policy, name: str, now: datetime, read: Calla
             record = replace(record, new=replace(record.new, expires_at=None))
         readers.append((number, partial(_given, record)))
     place = f"{name}:{{}}" if unit == "line" else f"{name}: record {{}}"
-    return Read(records=checked(readers, policy, now, place=place, unit=unit), expired=expired, unit=unit)
+    records = checked(readers, policy, now, place=place, unit=unit, progress=progress)
+    return Read(records=records, expired=expired, unit=unit)
 
 
 def _given(record: FileRecord) -> FileRecord:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,6 +19,8 @@ from olvido.surfaces.cli.runtime import Where, answer, complain, progress_bar, r
 
 if TYPE_CHECKING:
     from datetime import datetime
+
+    from rich.progress import Progress
 
     from olvido.domain.export import ImportedExport
     from olvido.domain.scope import Scope
@@ -119,20 +122,22 @@ def import_(
         return
 
     async def work(memory: Memory) -> ImportReport:
-        from olvido.surfaces.importing import load
+        from olvido.surfaces.importing import collecting_rarely, load
 
         now = await memory.now()
-        read = _read(content, form, memory, name=file.name, now=now, tenant=tenant, namespace=namespace)
-        consented = _consented(new_consent_for or (), (record.scope for record in read.records), tenant)
         done = 0
-        with progress_bar(as_json=as_json) as bar:
-            task = None if bar is None else bar.add_task("Importing", total=len(read.records))
+        with collecting_rarely(), progress_bar(as_json=as_json) as bar:
+            checking = _stage(bar, "Checking", None)
+            read = _read(
+                content, form, memory, name=file.name, now=now, tenant=tenant, namespace=namespace, progress=checking
+            )
+            consented = _consented(new_consent_for or (), (record.scope for record in read.records), tenant)
+            importing = _stage(bar, "Importing", len(read.records))
 
             def advance(records: int) -> None:
                 nonlocal done
                 done += records
-                if bar is not None and task is not None:
-                    bar.advance(task, records)
+                importing(records)
 
             try:
                 report = await load(
@@ -158,6 +163,15 @@ def import_(
         raise typer.Exit(CONFLICT)
 
 
+def _stage(bar: Progress | None, name: str, total: int | None) -> Callable[[int], None]:
+    """A stage of the import, drawn in place of the one before; advanced by how many are done since the last time."""
+    if bar is None:
+        return lambda _: None
+    for before in bar.task_ids:
+        bar.remove_task(before)
+    return partial(bar.advance, bar.add_task(name, total=total))
+
+
 def _read(
     content: bytes,
     form: Format,
@@ -167,17 +181,20 @@ def _read(
     now: datetime,
     tenant: str | None,
     namespace: str | None,
+    progress: Callable[[int], None],
 ) -> Read:
     """The records of a file that may be of many people."""
     from olvido.surfaces.import_sources import parse_langgraph, parse_lines, parse_mem0
 
     if form is Format.LINES:
-        return parse_lines(content, memory.policy, name=name, now=now)
+        return parse_lines(content, memory.policy, name=name, now=now, progress=progress)
     company = _needed(tenant, "--tenant", form)
     if form is Format.MEM0:
-        return parse_mem0(content, memory.policy, name=name, now=now, tenant=company)
+        return parse_mem0(content, memory.policy, name=name, now=now, tenant=company, progress=progress)
     shape = _needed(namespace, "--namespace", form)
-    return parse_langgraph(content, memory.policy, name=name, now=now, tenant=company, namespace=shape)
+    return parse_langgraph(
+        content, memory.policy, name=name, now=now, tenant=company, namespace=shape, progress=progress
+    )
 
 
 def _consented(named: Sequence[str], people: Iterable[Scope], tenant: str | None) -> frozenset[Scope]:

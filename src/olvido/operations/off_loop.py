@@ -1,0 +1,34 @@
+"""Work on many records, off the event loop: one thread does all of it, one piece after the other.
+
+Python runs one thread at a time. Where several have work, they take it from each other, and from the event loop at
+each statement that it sends: with one thread a file of 16 people is imported faster than with one for each of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from time import sleep
+from typing import TypeVar
+
+A_PIECE = 8
+"""Records after which the event loop gets its turn; as many of them are not worth a thread."""
+
+_T = TypeVar("_T")
+
+_THREAD = ThreadPoolExecutor(max_workers=1, thread_name_prefix="olvido-records")
+
+
+async def in_turn(work: Callable[[], _T]) -> _T:
+    """What `work` gives, done in the thread once what was asked for before is done. Give it some hundred records."""
+    return await asyncio.get_running_loop().run_in_executor(_THREAD, work)
+
+
+def let_others_on(done: int) -> None:
+    """Let the event loop go on, now and then, from a loop in a thread that has done so many.
+
+    Python by itself lets a busy thread have 5 ms at a time.
+    """
+    if done and done % A_PIECE == 0:
+        sleep(0)
