@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import AsyncIterator, Sequence
+from typing import ClassVar
 
 import pytest
 
@@ -311,3 +312,24 @@ async def test_language_belongs_to_the_text_and_is_no_preference(memory: Memory)
         await ines.remember(f"{text} (2)")
         (offered,) = (await ines.recall(text)).preferences
         assert (offered.record.value, offered.record.version) == ("pt", 1)
+
+
+async def test_stop_words_spare_the_detector(clone: Clone, clock: ManualClock) -> None:
+    """A question whose stop words are of one language is read without the model, which takes half a second to load."""
+
+    class Asked(Languages):
+        texts: ClassVar[list[str]] = []
+
+        def detect(self, text: str) -> str:
+            self.texts.append(text)
+            return super().detect(text)
+
+    words = WordEmbedder()
+    async with olvido.open(clone.app, clock=clock, embedder=words, detector=Asked()) as memory:
+        ines = person(memory)
+        await ines.remember("a matrícula falhou na secretaria", language="pt")
+        for question in ("o que falhou na secretaria?", "why is it that secretaria falhou?", "secretaria falhou"):
+            assert len((await ines.recall(question)).items) == 1
+        assert Asked.texts == []
+        assert (await ines.recall("what falhou na secretaria?")).items
+        assert Asked.texts == ["what falhou na secretaria?"]

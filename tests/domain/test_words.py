@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from olvido.domain.stop_words import ANY_STOP_WORD
 from olvido.domain.words import (
     KEY_BITS,
     LEXER,
@@ -18,6 +19,7 @@ from olvido.domain.words import (
     Terms,
     asked,
     is_wordless,
+    stop_language,
     terms,
     tokens,
 )
@@ -247,6 +249,31 @@ def test_question_of_unknown_language() -> None:
     """Without a language every function word goes, unless the question is made of nothing else."""
     assert asked("where is the caixa", "other") == asked("caixa", "other")
     assert len(asked("to be or not to be", "other")) == 4
+
+
+@pytest.mark.parametrize(
+    "question, language",
+    [
+        ("where is the course", "en"),
+        ("¿dónde está mi matrícula?", "es"),
+        ("onde está a minha matrícula", "pt"),
+        ("para mi tío", "es"),
+        ("AKIAN-2231", "en"),
+        ("where is mi matrícula", None),
+        ("to be or not to be", None),
+        ("?!", None),
+    ],
+)
+def test_stop_words_tell_the_language(question: str, language: str | None) -> None:
+    """A question needs no model where its stop words are of one language, or where there are none to drop."""
+    assert stop_language(question) == language
+
+
+@given(st.lists(st.sampled_from(sorted(ANY_STOP_WORD)) | st.text(max_size=6), max_size=12).map(" ".join))
+def test_a_language_told_by_stop_words_changes_no_question(text: str) -> None:
+    """Its words are those that are left where no language is known: whatever a detector doubts makes no difference."""
+    language = stop_language(text)
+    assert language is None or asked(text, language) == asked(text, "other")
 
 
 def test_words_that_share_a_key_are_one() -> None:

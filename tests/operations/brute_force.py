@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 import olvido
 from olvido import Episode, Kind, Preference
 from olvido.adapters.languages import Languages
-from olvido.domain.question import Analysis, analyse, dates, identifiers, speaker, tells_time
+from olvido.domain.question import Analysis, analyse, dates, identifiers, speaker, stop_language, tells_time
 from olvido.domain.words import terms
 from tests.conftest import Clone
 from tests.domain.reckoning import Known, Parts, Query, in_order, reckon
@@ -77,7 +77,7 @@ def shelve(
 
 async def expected(shelf: Shelf, asking: Asking) -> tuple[list[UUID], dict[UUID, Parts]]:
     """The episodes in their order, and the parts of the score of every eligible record."""
-    language = asking.detector.detect(asking.query)
+    language = stop_language(asking.query) or asking.detector.detect(asking.query)
     read = analyse(asking.query, language)
     known = [*_episodes(shelf, asking, read), *_preferences(shelf, asking, read)]
     sem = await _meanings(shelf, asking, [each.record_id for each in known])

@@ -11,10 +11,20 @@ from olvido.domain.day_spans import Steps
 from olvido.domain.identifier_shapes import fragments, identifiers
 from olvido.domain.named_dates import dates, tells_time
 from olvido.domain.policy_values import nfc
-from olvido.domain.words import asked, is_wordless
+from olvido.domain.words import asked, is_wordless, stop_language
 from olvido.errors import InvalidValue
 
-__all__ = ["Analysis", "Steps", "analyse", "dates", "identifiers", "require_query", "speaker", "tells_time"]
+__all__ = [
+    "Analysis",
+    "Steps",
+    "analyse",
+    "dates",
+    "identifiers",
+    "require_query",
+    "speaker",
+    "stop_language",
+    "tells_time",
+]
 
 MAX_NAME_WORDS = 3
 MAX_NAME_STARTS = 64

@@ -132,6 +132,18 @@ def terms(text: str, language: str, keys: Keys | None = None) -> Terms:
     return Terms(frequencies=frequencies, length=len(words))
 
 
+def stop_language(text: str) -> str | None:
+    """A language whose stop words are all those in a question, which is all that `asked` needs a language for.
+
+    None if they are of several languages, or if there is nothing beside them: then its language has to be detected.
+    """
+    distinct = frozenset(tokens(text))
+    stops = distinct & ANY_STOP_WORD
+    if stops == distinct:
+        return None
+    return next((language for language in _STEMMERS if stops <= STOP_WORDS[language]), None)
+
+
 def asked(text: str, language: str) -> tuple[frozenset[int], ...]:
     """The words of a question, each as the keys that records of any language hold it by; at most 15, in order.
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from olvido.domain.eligibility import Eligibility
 from olvido.domain.live_state import LiveTopic, match_topics
-from olvido.domain.question import Analysis, analyse, dates, require_query
+from olvido.domain.question import Analysis, analyse, dates, require_query, stop_language
 from olvido.domain.ranking import (
     CENTRE_SAMPLE,
     CENTRE_WEIGHT,
@@ -124,6 +124,9 @@ _LOADED: set[int] = set()
 
 
 async def _read(environment: Environment, text: str) -> Analysis:
+    language = stop_language(text)
+    if language is not None:
+        return analyse(text, language)
     detector = environment.detector
     if id(detector) in _LOADED:
         return analyse(text, detector.detect(text))

@@ -1,7 +1,9 @@
 -- name: settle
--- Settings of a connection on which the text of rows depends: checksums, and instants near the years 1 and 9999.
+-- Settings of a connection on which the text of rows depends: checksums, and instants near the years 1 and 9999. And one
+-- that spares planning: partitions are pruned by their bounds, no CHECK constraint excludes any beyond that.
 SELECT set_config('timezone', 'UTC', false), set_config('datestyle', 'ISO, MDY', false),
-       set_config('intervalstyle', 'postgres', false), set_config('extra_float_digits', '1', false)
+       set_config('intervalstyle', 'postgres', false), set_config('extra_float_digits', '1', false),
+       set_config('constraint_exclusion', 'off', false)
 
 -- name: enter
 -- Enter a scope by external id for the rest of the transaction.
