@@ -135,7 +135,9 @@ def test_numbers_are_day_first_unless_english() -> None:
         ("na segunda-feira", "2026-06-15", "2026-06-12"),
         ("el martes pasado", "2026-06-16", "2026-06-12"),
         ("el jueves", "2026-06-11", "2026-06-17"),
-        ("last weekend", "2026-06-14", "2026-06-17"),
+        ("no fim da semana passada", "2026-06-08", "2026-06-18"),
+        ("the last weekend of March 2026", "2026-03-29", "2026-06-13"),
+        ("la última semana de marzo", "2026-03-29", "2026-06-09"),
         ("last month", "2026-05-20", "2026-07-01"),
         ("o mês passado", "2026-05-01", "2026-07-01"),
         ("el mes pasado", "2026-05-31", "2026-07-01"),
@@ -154,6 +156,38 @@ def test_relative_dates(text: str, inside: str, outside: str) -> None:
     """What is named from now weighs 1 in its interval and nothing well outside."""
     assert weight(text, inside) == 1
     assert weight(text, outside) == 0
+
+
+@pytest.mark.parametrize(
+    "saturday, texts",
+    [
+        ("2026-06-13", "last weekend; el fin de semana pasado; el último fin de semana; el finde pasado"),
+        ("2026-06-13", "no fim de semana passado; no último fim de semana; o fim-de-semana passado"),
+        ("2026-06-20", "this weekend; este fin de semana; neste fim de semana"),
+        ("2026-06-06", "two weekends ago; hace dos fines de semana; há dois fins de semana"),
+    ],
+)
+def test_weekends(saturday: str, texts: str) -> None:
+    """A weekend is its Saturday and Sunday, and no end of a week."""
+    days = [(date.fromisoformat(saturday) + timedelta(days=away)).isoformat() for away in range(-2, 4)]
+    for text in texts.split("; "):
+        assert [weight(text, day) for day in days] == [0, 0.4, 1, 1, 0.4, 0], text
+
+
+@pytest.mark.parametrize(
+    "ago, texts",
+    [
+        (15, "fifteen days ago; hace quince días; há quinze dias"),
+        (16, "sixteen days ago; hace dieciséis días; há dezasseis dias; dezesseis dias atrás"),
+        (20, "twenty days ago; hace veinte días; há vinte dias"),
+        (35, "thirty-five days ago; hace treinta y cinco días; trinta e cinco dias atrás"),
+    ],
+)
+def test_numbers_in_words(ago: int, texts: str) -> None:
+    """Numbers count the same in words as in digits."""
+    day = (NOW - timedelta(days=ago)).date().isoformat()
+    for text in (f"{ago} days ago", *texts.split("; ")):
+        assert (weight(text, day), weight(text, "2026-06-12")) == (1, 0), text
 
 
 def test_relative_dates_fade() -> None:
@@ -199,6 +233,7 @@ def test_several_dates() -> None:
         ("entre janeiro e março de 2026", "2026-01-01", "2026-03-31"),
         ("from November to February 2026", "2025-11-01", "2026-02-28"),
         ("from November 2025 until February", "2025-11-01", "2026-02-28"),
+        ("from June 2 to 4 July 2026", "2026-06-02", "2026-07-04"),
         ("from November to February", "2019-11-01", "2020-02-29"),
         ("between 2 June 2026 and 5 June", "2026-06-02", "2026-06-05"),
         ("2026-06-02 - 2026-06-05", "2026-06-02", "2026-06-05"),
@@ -227,6 +262,38 @@ def test_ranges(text: str, first: str, last: str) -> None:
     assert [weight(text, day.isoformat()) for day in inside] == [1] * 3
     assert start == date.min or weight(text, (start - timedelta(days=1)).isoformat()) == 0
     assert weight(text, (end + timedelta(days=1)).isoformat()) in {0, 0.4}
+
+
+@pytest.mark.parametrize(
+    "texts, link",
+    [
+        ("from 2 to 4 June; between 2 and 4 June; 2-4 June; 2 \u2013 4 Jun.; the June 2-4", " "),
+        ("from the 2nd to the 4th of June; from June 2 to 4; between June 2 and 4; June 2nd to 4th", ", "),
+        ("del 2 al 4 de junio; entre el 2 y el 4 de junio; entre los días 2 y 4 de junio", " de "),
+        ("de 2 a 4 de junho; entre 2 e 4 de junho; do dia 2 ao dia 4 de junho; entre os dias 2 e 4 de junho", " de "),
+    ],
+)
+def test_days_of_one_month(texts: str, link: str) -> None:
+    """Both days of a range have the month and the year that are said once."""
+    days = [f"2026-06-0{day}" for day in range(1, 6)]
+    for text in texts.split("; "):
+        assert [weight(f"{text}{link}2026", day) for day in days] == [0, 1, 1, 1, 0.4], text
+        assert [weight(text, day) for day in (*days, "2025-06-03")] == [0, 1, 1, 1, 0.4, 1], text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from 28 to 4 June 2026, de 28 a 4 de junho de 2026",
+        "order 3 - 4 June 2026, pedido n\u00ba 3 - 4 de junho de 2026",
+        "refund of \u20ac3 - 4 June 2026 or 12,3 - 4 June 2026",
+        "lost 2-3 June 4, 2026; a las 2 - 4 de junio de 2026, 10 a 12 h",
+        "June 4 - 6 \u20ac or June 4 to 6 pm in 2026",
+    ],
+)
+def test_numbers_beside_a_day(text: str) -> None:
+    """A later day, an order, an amount, a score or an hour beside a day makes no range: the day counts alone."""
+    assert [weight(text, f"2026-06-0{day}") for day in (3, 4, 5)] == [0.867, 1, 0.867]
 
 
 def test_ranges_of_years() -> None:

@@ -59,7 +59,7 @@ _ASKS_TO_TELL = re.compile(
     r"\b(?:tell (?:me|us)|cuentame|me cuentas?|me contas?|me conte|conte-me|what(?:s| is) going on)\b"
 )
 _UNIT_BESIDE_DATE = re.compile(
-    r"\b(?:days?|weeks?|months?|years?|dias?|semanas?|mes(?:es)?|anos?)"
+    r"\b(?:days?|weeks?|weekends?|months?|years?|dias?|semanas?|mes(?:es)?|anos?)"
     rf"(?=(?: (?:of|de|do|da|del|before|after|around|until|antes|depois|despues)){{0,2}} *{MARK})"
 )
 
@@ -74,12 +74,17 @@ _PART_OF = re.compile(
     rf"\b(?:(?:(?:{_PREPOSITION})|(?P<range>{_RANGE})) (?:(?:the|el|o) )?(?:very )?(?:{_PART})|(?:early|late|mid))"
     rf" (?=(?:the |this |last |next |este |esta )?{_WHOLE})"
 )
-_WEEKEND = re.compile(r"\b(?:el|este|no|neste) (?:fin|fim) de (?=semana\b)")
+_LAST_OF = re.compile(rf"\b(?:last|ultim[oa]) (?:week|weekend|semana) (?=(?:of|de) (?:{'|'.join(MONTHS)})\b)")
+_WEEKEND = re.compile(r"\b(?:fi(?:ne?|m)(?P<many>s?)[ -]de[ -]semana|finde)\b")
 
 
 def whole_months(text: str) -> str:
-    """The same without parts of months and years, which dates do not tell apart: "at the end of", "a principios de"."""
-    return _WEEKEND.sub("", _PART_OF.sub(lambda match: f"{match['range'] or 'in'} ", text))
+    """The same without parts of months and years, which dates do not tell apart: "at the end of", "a principios de".
+
+    A "fin de semana" is no part of a week: it becomes a weekend.
+    """
+    text = _WEEKEND.sub(lambda match: f"weekend{match['many'] or ''}", text)
+    return _PART_OF.sub(lambda match: f"{match['range'] or 'in'} ", _LAST_OF.sub("", text))
 
 
 def asks_for_whatever(text: str) -> bool:

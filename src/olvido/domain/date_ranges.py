@@ -24,9 +24,9 @@ RANGE_WORDS = frozenset(
 _TOLD_LATER = 15
 """What happened near the end of a range is often told some days after it."""
 
-_ARTICLE = "the|of|el|la|los|las|o|a|os|as|de|del|do|da|dos|das|dia|day|mes|month|semana|week|ano|year"
+_ARTICLE = "the|of|el|la|los|las|o|a|os|as|de|del|do|da|dos|das|dias?|days?|mes|month|semana|week|ano|year"
 _ARTICLES = rf"(?:\s|\b(?:{_ARTICLE})\b){{0,10}}"  # so few that no text takes long
-_TO = r"(?:to|until|till|through|thru|up to|a|al|ao|ate|hasta|-|\u2013|\u2014)"
+TO = r"(?:to|until|till|through|thru|up to|a|al|ao|ate|hasta|-)"
 _NEAR = """
     day days night morning evening week weeks weekend weekends month months year just right soon shortly
     dia dias noche noite semana semanas mes meses ano poco pouco justo logo
@@ -48,7 +48,7 @@ def _dated(name: str) -> str:
 
 _FROM_TO = (
     re.compile(rf"\b(?:between|entre){_dated('first')}\s*(?:and|y|e|to|a)\b{_dated('last')}"),
-    re.compile(rf"(?:\b(?:from|since|desde|de|del|do|da)\b)?{_dated('first')}\s*{_TO}(?!\w){_dated('last')}"),
+    re.compile(rf"(?:\b(?:from|since|desde|de|del|do|da)\b)?{_dated('first')}\s*{TO}(?!\w){_dated('last')}"),
 )
 _SINCE = (
     re.compile(rf"\b(?:since|desde|a partir d(?:e|el|o|a)|as of)\b{_dated('date')}"),

@@ -20,10 +20,10 @@ from functools import partial
 
 from olvido.domain.asking import asks_for_whatever, is_english, whole_months, words_of
 from olvido.domain.characters import fold
-from olvido.domain.date_ranges import MARK, MOST_MARKS, RANGE_WORDS, Ranges, mark
+from olvido.domain.date_ranges import MARK, MOST_MARKS, RANGE_WORDS, TO, Ranges, mark
 from olvido.domain.day_spans import Span, Steps, around, day, first_of, month_of, steps, year_alone
 from olvido.domain.relative_dates import READERS, RELATIVE_WORDS, Reader, offset, relative_unit
-from olvido.domain.time_words import DOUBTFUL_MONTHS, DOUBTFUL_SHORT_MONTHS, MONTHS, SHORT_MONTHS, TIME_WORDS
+from olvido.domain.time_words import DOUBTFUL_MONTHS, DOUBTFUL_SHORT_MONTHS, MONTHS, SHORT_MONTHS, TIME_WORDS, UNITS
 
 YEARS_BACK = 10
 """A month or day without a year is looked for in so many years before this one, and in the next."""
@@ -33,6 +33,7 @@ MAX_DATES = 8
 
 _ALL_MONTHS = {**SHORT_MONTHS, **MONTHS}
 _TWO_DIGIT_YEARS = 2000
+_LEAP_YEAR = 2000  # has every day that a month may have
 _DAY_FIRST_YEARS = 100
 
 
@@ -67,9 +68,36 @@ _MONTH_ALONE = re.compile(
 _YEAR_ALONE = re.compile(rf"{_START}{_YEAR}{_END}")
 _RELATIVE_YEAR = relative_unit("year|ano")
 
+# Two days of a month that is said once: "from 2 to 4 June", "entre el 2 y el 4 de junio", "June 2-4".
+_DAY = r"(?:\d\d?(?:st|nd|rd|th|\.?o)?|primeiro|primero)"
+_BETWEEN = r"(?P<opening>(?:(?P<between>between|entre) (?:(?:the|el|os?|los|dias?|days?) ){0,2})?)"
+_TWO_DAYS = (
+    rf"(?P<first>{_DAY})(?P<joint> {TO} | ?- ?| (?P<and>and|y|e) )"
+    rf"(?P<article>(?:(?:the|el|al|ao?|o|dia|day) ){{0,2}})(?P<last>{_DAY})"
+)
+_DAYS_MONTH = re.compile(
+    rf"{_START}{_BETWEEN}(?P<before>){_TWO_DAYS}"
+    rf"(?P<after>(?: (?:of|de))?[ ./-]{{1,3}}{_MONTH}(?:{_LINK}[ /-]{{1,3}}{_YEAR})?){_END}(?! \d\d?\b)"
+)
+_COUNTED = rf"[ap]\.?m|hs?|hrs?|hours?|horas?|o.?clock|euros?|dollars?|reais|pesos|(?:{_any(UNITS)})(?:e?s)?"
+_MONTH_DAYS = re.compile(
+    rf"{_START}{_BETWEEN}(?P<before>{_MONTH} (?:the )?){_TWO_DAYS}(?P<after>(?: ?,? ?{_YEAR})?){_END}"
+    rf"(?! ?[$%]|,\d| (?:{_COUNTED})\b)"
+)
+_NUMBERED = """
+    at as las das order invoice ticket case room number version
+    pedido encomenda factura fatura caso numero habitacion quarto sala
+"""
+_NO_DAY = re.compile(
+    rf"(?:\$ ?|\d,|\b(?:{_any(_NUMBERED.split())}) (?:no\.? )?|\b(?:{_any(_ALL_MONTHS)})\.? (?:the )?)$"
+)
+"""What stands before the number of something else, or before a day that has a month of its own."""
+
 # Folding takes away what tells these from the verbs, the noun and the name: so they are looked for before.
 _CAPITAL = re.compile(r"(?:[^\s.?!:]\s+(?P<month>May|March)|\b(?P<dated>May)\s+\d\d?)\b")
 _CEDILLA = re.compile(r"\bmar(?:\u00e7|c\u0327)o\b", re.IGNORECASE)
+# It would make spaces of these, too.
+_SIGNS = str.maketrans({"\u2013": " - ", "\u2014": " - ", "\u20ac": "$", "\u00a3": "$"})
 
 _WORD = re.compile(r"[a-z]+")
 _DIGIT = re.compile(r"\d")
@@ -77,6 +105,21 @@ _MARKS = re.compile(MARK)
 _CLOCK = re.compile(r"\b\d\d?(?::\d\d|\s?[ap]\.?m\b|\s?h\d\d\b)")
 _LIKE_A_TIME = re.compile(r"\d(?:[-/.:]\d|\s?[aph])|(?:19|20)\d\d")
 """In every year, date and time of day. It is many times faster than looking for these, and most texts have none."""
+
+
+def _completed(match: re.Match[str]) -> str:
+    """Two days of a month, each with the month; unchanged if the month has no such days in this order."""
+    groups = match.groupdict("")
+    before, after = groups["before"], groups["after"]
+    if not groups["between"]:
+        place = match.start()
+        if groups["and"] or (not before and _NO_DAY.search(match.string, max(place - 20, 0), place)):
+            return match[0]
+    first, last = (int("".join(filter(str.isdecimal, groups[name])) or 1) for name in ("first", "last"))
+    if first >= last or not any(day(int(groups["year"] or _LEAP_YEAR), _ALL_MONTHS[groups["month"]], last)):
+        return match[0]
+    start, end = f"{before}{groups['first']}{after}", f"{groups['article']}{before}{groups['last']}{after}"
+    return f"{groups['opening']}{start} {groups['joint'].strip()} {end}"
 
 
 class _Reading:
@@ -96,6 +139,10 @@ class _Reading:
             self.sure.add(text.strip(" \n?!.").lower())
         if _CEDILLA.search(text):
             self.sure.add("marco")
+
+    def complete(self, pattern: re.Pattern[str]) -> None:
+        """Put the month and the year of every match of `pattern` beside both its days."""
+        self.text = pattern.sub(_completed, self.text)
 
     def take(self, pattern: re.Pattern[str], read: Callable[[re.Match[str]], bool]) -> None:
         """Replace every match that `read` takes for a date by its mark."""
@@ -200,7 +247,7 @@ def dates(text: str, now: datetime) -> Steps | None:
 
     Numbers alone are read day first, in a question without Spanish or Portuguese words both ways where both are dates.
     """
-    folded = " ".join(_MARKS.sub(" ", fold(text)).split())
+    folded = " ".join(_MARKS.sub(" ", fold(text.translate(_SIGNS))).split())
     words = words_of(folded)
     # Most questions name no date, which is cheap to see.
     is_relative = not RELATIVE_WORDS.isdisjoint(words)
@@ -211,7 +258,9 @@ def dates(text: str, now: datetime) -> Steps | None:
     reading.take(_NUMERIC, reading.numeric)
     reading.take(_YEAR_MONTH, reading.month_of_year)
     reading.take(_MONTH_YEAR, reading.month_of_year)
+    reading.complete(_DAYS_MONTH)
     reading.take(_DAY_MONTH, reading.day_of_month)
+    reading.complete(_MONTH_DAYS)
     reading.take(_MONTH_DAY, reading.day_of_month)
     reading.take(_NAMED_MONTH_YEAR, reading.month_of_year)
     if is_relative:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from datetime import date
 
 from olvido.domain.day_spans import Span, around, first_of
-from olvido.domain.time_words import NUMBERS, UNITS, WEEKDAYS
+from olvido.domain.time_words import NUMBERS, TENS, UNITS, WEEKDAYS
 
 Reader = Callable[["re.Match[str]", int], Iterable[Span]]
 """A match and today -> the spans it names; none if it names no date after all."""
@@ -61,7 +61,12 @@ def _any(words: Iterable[str]) -> str:
 
 
 _OFFSET = _any(_OFFSETS)
-_NUMBER = rf"(?:an?\s+)?(?P<number>\d{{1,3}}|{_any(NUMBERS)})(?:\s+(?:of|de))?"
+_NUMBER = (
+    rf"(?:an?\s+)?(?:(?P<tens>{_any(TENS)})[\s-](?:[ey]\s)?)?"
+    rf"(?P<number>\d{{1,3}}|{_any(NUMBERS)})(?:\s+(?:of|de))?"
+)
+# The end of a number is not the number.
+_NO_HUNDRED = r"(?<!hundred )(?<!hundred and )(?<!ciento )(?<!cento e )"
 _UNIT = rf"(?P<unit>{_any(UNITS)})(?:e?s)?\b"
 _WEEKDAY = rf"(?P<weekday>{_any(WEEKDAYS)})(?P<feira>[\s-]feira)?\b"
 
@@ -85,8 +90,7 @@ def _unit(match: re.Match[str], today: int) -> Iterable[Span]:
     unit, by = match["unit"] or match["word"], offset(match)
     if unit in {"month", "mes"}:
         return _months(today, by)
-    monday = today - (today - 1) % _WEEK + by * _WEEK
-    return around(monday + 5, monday + 7) if unit == "weekend" else around(monday, monday + _WEEK)
+    return _weekend(today, by) if unit == "weekend" else around(_monday(today, by), _monday(today, by + 1))
 
 
 def _ago(match: re.Match[str], today: int) -> Iterable[Span]:
@@ -96,6 +100,8 @@ def _ago(match: re.Match[str], today: int) -> Iterable[Span]:
     if unit == "year":
         this = date.fromordinal(today).year
         return around(first_of(this - number), first_of(this - number + 1))
+    if unit == "weekend":
+        return _weekend(today, -number)
     if unit == "week":
         return around(today - number * _WEEK - 3, today - number * _WEEK + 4)
     return around(today - number, today - number + 1)
@@ -103,7 +109,7 @@ def _ago(match: re.Match[str], today: int) -> Iterable[Span]:
 
 def _within(match: re.Match[str], today: int) -> Iterable[Span]:
     number, unit = _counted(match)
-    days = {"day": 1, "week": _WEEK, "month": 31, "year": 366}[unit]
+    days = {"day": 1, "week": _WEEK, "weekend": _WEEK, "month": 31, "year": 366}[unit]
     return around(today - number * days, today + 1)
 
 
@@ -125,13 +131,22 @@ def _months(today: int, by: int) -> Iterable[Span]:
     return around(first_of(this.year, this.month + by), first_of(this.year, this.month + by + 1))
 
 
+def _monday(today: int, by: int) -> int:
+    return today - (today - 1) % _WEEK + by * _WEEK
+
+
+def _weekend(today: int, by: int) -> Iterable[Span]:
+    return around(_monday(today, by) + 5, _monday(today, by) + 7)
+
+
 def _counted(match: re.Match[str]) -> tuple[int, str]:
     number = match["number"]
-    return int(number) if number.isdecimal() else NUMBERS[number], UNITS[match["unit"]]
+    last = int(number) if number.isdecimal() else NUMBERS[number]
+    return TENS.get(match["tens"], 0) + last, UNITS[match["unit"]]
 
 
 READERS: tuple[tuple[re.Pattern[str], Reader], ...] = (
-    (re.compile(rf"\b{_NUMBER}\s+{_UNIT}\s+(?:ago|atras)\b"), _ago),
+    (re.compile(rf"{_NO_HUNDRED}\b{_NUMBER}\s+{_UNIT}\s+(?:ago|atras)\b"), _ago),
     (re.compile(rf"\b(?:ha|hace|faz)\s+{_NUMBER}\s+{_UNIT}"), _ago),
     (re.compile(rf"\b(?:last|past|previous|(?:ultim|passad|pasad)[oa]s)\s+{_NUMBER}\s+{_UNIT}"), _within),
     (re.compile(rf"\b(?:{_any(_DAYS.keys() - {'manana'})}|(?<!\bla )manana)\b"), _day),

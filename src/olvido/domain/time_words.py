@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import count
 
 
-def _numbered(lines: Iterable[str], start: int) -> dict[str, int]:
-    return {word: number for number, line in enumerate(lines, start) for word in line.split()}
+def _numbered(lines: Iterable[str], start: int, step: int = 1) -> dict[str, int]:
+    return {word: number for number, line in zip(count(start, step), lines) for word in line.split()}
 
 
 MONTHS: Mapping[str, int] = _numbered(
@@ -67,7 +68,23 @@ WEEKDAYS: Mapping[str, int] = _numbered(
 )
 """Name to number, 0 is Monday. In Portuguese the first five are ordinals too: the second, the third."""
 
-NUMBERS: Mapping[str, int] = _numbered(
+TENS: Mapping[str, int] = _numbered(
+    (
+        "twenty veinte vinte",
+        "thirty treinta trinta",
+        "forty cuarenta quarenta",
+        "fifty cincuenta cinquenta",
+        "sixty sesenta sessenta",
+        "seventy setenta",
+        "eighty ochenta oitenta",
+        "ninety noventa",
+    ),
+    20,
+    10,
+)
+"""Numbers that another may follow: "twenty-five", "treinta y un"."""
+
+_SMALL_NUMBERS = _numbered(
     (
         "a an one un una uno um uma",
         "couple two dos dois duas",
@@ -81,9 +98,27 @@ NUMBERS: Mapping[str, int] = _numbered(
         "ten diez dez",
         "eleven once onze",
         "twelve doce doze",
+        "thirteen trece treze",
+        "fourteen catorce quatorze catorze",
+        "fifteen quince quinze",
+        "sixteen dieciseis dezesseis dezasseis",
+        "seventeen diecisiete dezessete dezassete",
+        "eighteen dieciocho dezoito",
+        "nineteen diecinueve dezenove dezanove",
+        "",  # of TENS
+        "veintiun veintiuna veintiuno",
+        "veintidos",
+        "veintitres",
+        "veinticuatro",
+        "veinticinco",
+        "veintiseis",
+        "veintisiete",
+        "veintiocho",
+        "veintinueve",
     ),
     1,
 )
+NUMBERS: Mapping[str, int] = {**_SMALL_NUMBERS, **TENS}
 """Numbers in words. "a few" is about three."""
 
 UNITS: Mapping[str, str] = {
@@ -94,6 +129,7 @@ UNITS: Mapping[str, str] = {
     "noite": "day",
     "week": "week",
     "semana": "week",
+    "weekend": "weekend",
     "month": "month",
     "mes": "month",
     "year": "year",
