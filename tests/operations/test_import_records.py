@@ -13,7 +13,8 @@ from olvido import KEEP, ImportedRecord, NewEpisode, NewPreference, Origin
 from olvido.domain.policy_file import default_policy_text, load_policy
 from olvido.domain.records import IndexState
 from olvido.errors import InvalidValue, OriginNotGranted, SubjectForgotten, UnsafeDatabase
-from olvido.operations.import_records import AT_FIRST, AT_LEAST, AT_MOST, QUICK, SLOW, admit_record, paced
+from olvido.operations import import_records
+from olvido.operations.import_records import AT_FIRST, AT_MOST, MORE, admit_record, paced
 from olvido.operations.off_loop import A_PIECE
 from olvido.testing import ManualClock
 from tests.conftest import Clone
@@ -102,8 +103,11 @@ async def test_each_is_told_apart_in_its_order(word_memory: olvido.Memory, clock
     assert {episode.event_id for episode in (await ana.episodes()).items} == {"n0", "n1", "ev1"}
 
 
-async def test_a_second_import_changes_nothing(word_memory: olvido.Memory, clock: ManualClock, clone: Clone) -> None:
+async def test_a_second_import_changes_nothing(
+    word_memory: olvido.Memory, clock: ManualClock, clone: Clone, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """More records than one transaction takes: each is stored once, some hundred in a transaction, told as done."""
+    monkeypatch.setattr(import_records, "_PACE", {})
     records: Records = [note(number) for number in range(AT_FIRST + 5)]
     records.insert(AT_FIRST, value("pt", clock.now()))
     ana = person(word_memory)
@@ -122,9 +126,8 @@ async def test_a_second_import_changes_nothing(word_memory: olvido.Memory, clock
 
 def test_how_many_are_stored_at_once_follows_the_time_they_take() -> None:
     """Without a model a thousand go in one transaction; a slow one brings it down to some, so that progress shows."""
-    assert [paced(AT_FIRST, QUICK / 2), paced(AT_MOST, QUICK / 2)] == [2 * AT_FIRST, AT_MOST]
-    assert [paced(AT_FIRST, 2 * SLOW), paced(AT_LEAST, 2 * SLOW)] == [AT_FIRST // 2, AT_LEAST]
-    assert paced(AT_FIRST, (QUICK + SLOW) / 2) == AT_FIRST
+    assert [paced(AT_FIRST, 0.0), paced(MORE * AT_FIRST, 0.1), paced(AT_MOST, 0.5)] == [250, AT_MOST, AT_MOST]
+    assert [paced(AT_FIRST, 0.5), paced(AT_MOST, 10), paced(AT_FIRST, 10)] == [2 * AT_FIRST, 100, AT_FIRST]
 
 
 async def test_resuming_embeds_only_what_is_missing(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import json
 from contextlib import suppress
@@ -14,6 +15,7 @@ import olvido
 from olvido.domain.policy_file import default_policy_text
 from olvido.errors import InvalidInput
 from olvido.surfaces import import_lines
+from olvido.surfaces.cli.imports import _unless_stopped
 from olvido.surfaces.demo.show import support_cases
 from olvido.surfaces.import_lines import parse
 from olvido.surfaces.import_sources import parse_lines, parse_mem0
@@ -168,6 +170,23 @@ async def test_checking_a_file_says_how_far_it_is(memory: olvido.Memory, monkeyp
     lines = "\n".join(json.dumps({**NOTE, "event_id": f"n{number}"}) for number in range(5))
     read = parse_lines(lines.encode(), memory.policy, name="f", now=await memory.now(), progress=done.append)
     assert (len(read.records), done) == (5, [2, 2])
+
+
+async def test_checking_hears_of_a_wish_to_stop() -> None:
+    """Ctrl-C cancels the task of the command, which awaits nothing while it checks a file."""
+    done: list[int] = []
+
+    async def command() -> None:
+        advance = _unless_stopped(done.append)
+        advance(500)
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        advance(500)
+
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.create_task(command())
+    assert done == [500]
 
 
 def test_an_import_leaves_the_collector_as_it_was() -> None:

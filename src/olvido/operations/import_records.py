@@ -23,33 +23,32 @@ from olvido.errors import (
     Refused,
 )
 from olvido.operations.consent import last_forget
-from olvido.operations.embedding import passage_vectors
 from olvido.operations.environment import Caller, Environment
-from olvido.operations.indexing import Prepared, prepare_embedded, require_languages
+from olvido.operations.indexing import Prepared, prepare_many, require_languages
 from olvido.operations.off_loop import A_PIECE, in_turn
 from olvido.operations.record_episode import REQUESTED, Report, admit_report
 from olvido.operations.record_episode import admit as admit_episode
-from olvido.operations.record_episodes import store_embedded
+from olvido.operations.record_episodes import store_many
 from olvido.operations.state_preference import PREFERENCE_LANGUAGE, Stated, admit_statement, store_statement
 from olvido.operations.state_preference import admit as admit_preference
-from olvido.ports import Vector
 from olvido.storage import rows
 from olvido.storage.database import Transaction
 from olvido.storage.queries import statements
 
-AT_FIRST = 250
+AT_FIRST = 25
 AT_MOST = 1000
-AT_LEAST = 25
-"""Records stored in one transaction and embedded in one call: as many as take about a second, to show progress."""
+"""Records of one person stored in one transaction and embedded in one call (`paced`), so that progress shows."""
 
-QUICK = 0.5
-SLOW = 2.0
-"""Seconds below which the next records are twice as many, and above which they are half as many."""
+MORE = 10
+"""How many times as many are next, at most."""
 
 Admitted = Stated | Report
 """A record that passed admission by the policy in force: see `admit_record`."""
 
 Incoming = NewPreference | NewEpisode | Admitted
+
+_PACE: dict[str, int] = {}
+"""Records that took about a second to make ready, by the embedder, as last seen: the next ones are as many."""
 
 _Identity = tuple[object, ...]
 _Outcomes = dict[int, ImportedRecord]
@@ -90,18 +89,11 @@ async def import_records(
     progress: called with how many records are done since the last time.
     Raises OriginNotGranted, UnsafeDatabase without a worker's login, SubjectForgotten, TenantClosed, and as any write.
     """
-    taking = _Taking(environment, caller, resume=resume, new_consent=new_consent)
-    given = tuple(records)
+    taking = _Taking(environment, caller, tuple(records), resume=resume, new_consent=new_consent)
     done: list[ImportedRecord] = []
-    size = AT_FIRST
-    began = monotonic()
-    batch = await taking.prepare(given[:size]) if given else None
+    batch = await taking.prepare_next()
     while batch is not None:
-        size, began = paced(size, monotonic() - began), monotonic()
-        start = len(done) + len(batch.given)
-        stored, following = await asyncio.gather(
-            taking.store(batch), taking.prepare_ahead(given[start : start + size]), return_exceptions=True
-        )
+        stored, following = await asyncio.gather(taking.store(batch), taking.prepare_next(), return_exceptions=True)
         if isinstance(stored, BaseException):
             raise stored
         done += stored
@@ -114,36 +106,35 @@ async def import_records(
 
 
 def paced(size: int, seconds: float) -> int:
-    """How many records are next, after `size` took so long: an embedder may take a thousand times as long as none."""
-    if seconds < QUICK:
-        return min(2 * size, AT_MOST)
-    return max(size // 2, AT_LEAST) if seconds > SLOW else size
+    """How many records are next, after `size` were made ready in so long: as many as take a second, from 25 to 1,000.
+
+    With an embedder it may be a thousand times as long as without.
+    """
+    return max(min(int(size / max(seconds, 0.001)), MORE * size, AT_MOST), AT_FIRST)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Batch:
     """Records made ready before the transaction that stores them.
 
-    known: what became of some of them already. The others, by place: episodes with their vectors, and statements.
+    known: what became of some of them already. ready: the others, by place.
     """
 
     given: Sequence[Incoming]
     known: _Outcomes
-    episodes: Mapping[int, tuple[Report, Vector | None]]
-    stated: Mapping[int, tuple[Stated, Prepared]]
-
-    def admitted(self) -> dict[int, Admitted]:
-        """All that is to be stored, by place."""
-        found: dict[int, Admitted] = {place: report for place, (report, _) in self.episodes.items()}
-        return found | {place: stated for place, (stated, _) in self.stated.items()}
+    ready: Mapping[int, tuple[Admitted, Prepared]]
 
 
 class _Taking:
     """One import of one person."""
 
-    def __init__(self, environment: Environment, caller: Caller, *, resume: bool, new_consent: bool) -> None:
+    def __init__(
+        self, environment: Environment, caller: Caller, records: Sequence[Incoming], *, resume: bool, new_consent: bool
+    ) -> None:
         self._environment = environment
         self._caller = caller
+        self._records = records
+        self._taken = 0
         self._resume = resume
         self._new_consent = new_consent
         self._until: datetime | None = None
@@ -154,31 +145,30 @@ class _Taking:
         admit = partial(self._admitted, given)
         admitted = await in_turn(admit) if len(given) > A_PIECE else admit()
         known = {place: one for place, one in enumerate(admitted) if isinstance(one, ImportedRecord)}
-        left = {place: one for place, one in enumerate(admitted) if not isinstance(one, ImportedRecord)}
-        known |= await self._left_out_early(left)
-        left = {place: one for place, one in left.items() if place not in known}
-        vectors = dict(zip(left, await self._vectors([one.text for one in left.values()]), strict=True))
-        stated = {place: one for place, one in left.items() if isinstance(one, Stated)}
-        prepared = prepare_embedded(
+        stated = {place: one for place, one in enumerate(admitted) if not isinstance(one, ImportedRecord)}
+        early = await self._left_out_early(stated)
+        left = {place: one for place, one in stated.items() if place not in early}
+        prepared = await prepare_many(
             self._environment,
-            [one.text for one in stated.values()],
-            [PREFERENCE_LANGUAGE] * len(stated),
-            vectors=[vectors[place] for place in stated],
+            [one.text for one in left.values()],
+            [one.language if isinstance(one, Report) else PREFERENCE_LANGUAGE for one in left.values()],
+            [one.case_id if isinstance(one, Report) else None for one in left.values()],
+            [one.rule.definition if isinstance(one, Report) else None for one in left.values()],
         )
-        return _Batch(
-            given=given,
-            known=known,
-            episodes={place: (one, vectors[place]) for place, one in left.items() if isinstance(one, Report)},
-            stated={place: (one, made) for (place, one), made in zip(stated.items(), prepared, strict=True)},
-        )
+        ready = {place: (one, made) for (place, one), made in zip(left.items(), prepared, strict=True)}
+        return _Batch(given=given, known=known | early, ready=ready)
 
-    async def _vectors(self, texts: Sequence[str]) -> Sequence[Vector | None]:
-        vectors = await passage_vectors(self._environment, texts) if texts else None
-        return [None] * len(texts) if vectors is None else list(vectors)
-
-    async def prepare_ahead(self, given: Sequence[Incoming]) -> _Batch | None:
-        """The same while the batch before is being stored; None if there are no more."""
-        return await self.prepare(given) if given else None
+    async def prepare_next(self) -> _Batch | None:
+        """The same for the next ones, while those before are being stored; None if there are no more."""
+        embedder = self._environment.embedder.id
+        given = self._records[self._taken : self._taken + _PACE.get(embedder, AT_FIRST)]
+        if not given:
+            return None
+        self._taken += len(given)
+        began = monotonic()
+        batch = await self.prepare(given)
+        _PACE[embedder] = paced(len(given), monotonic() - began)
+        return batch
 
     async def store(self, batch: _Batch) -> list[ImportedRecord]:
         """Store a batch and say of each record, in its order, what became of it."""
@@ -210,7 +200,7 @@ class _Taking:
             return await self._left_out(transaction, stated, self._until)
 
     async def _in_one_transaction(self, batch: _Batch) -> _Outcomes:
-        if not (batch.episodes or batch.stated):
+        if not batch.ready:
             return {}
         environment, life = self._environment, self._caller.life
         outcomes: _Outcomes = {}
@@ -222,7 +212,8 @@ class _Taking:
                 until = None
                 if not self._new_consent:
                     until = await last_forget(environment, transaction.tenant, transaction.key)
-                outcomes = await self._left_out(transaction, batch.admitted(), until)
+                stated = {place: one for place, (one, _) in batch.ready.items()}
+                outcomes = await self._left_out(transaction, stated, until)
                 outcomes |= await self._stored(transaction, batch, leaving=outcomes)
                 _require_one(outcomes)
         except _NothingStored:
@@ -257,27 +248,27 @@ class _Taking:
 
     async def _stored(self, transaction: Transaction, batch: _Batch, *, leaving: _Outcomes) -> _Outcomes:
         outcomes: _Outcomes = {}
-        episodes = {place: one for place, one in batch.episodes.items() if place not in leaving}
-        answers = await store_embedded(
+        left = {place: one for place, one in batch.ready.items() if place not in leaving}
+        episodes = {place: (one, made) for place, (one, made) in left.items() if isinstance(one, Report)}
+        answers = await store_many(
             self._environment,
             transaction,
-            [report for report, _ in episodes.values()],
-            [vector for _, vector in episodes.values()],
+            [one for one, _ in episodes.values()],
+            [made for _, made in episodes.values()],
         )
-        for (place, (report, _)), (ready, answer) in zip(episodes.items(), answers, strict=True):
+        for (place, (report, made)), answer in zip(episodes.items(), answers, strict=True):
             if isinstance(answer, OlvidoError):
                 outcomes[place] = _refused(answer)
             else:
                 _, changed = answer
-                outcomes[place] = _told(report, ready.state, changed=changed)
-        for place, (stated, prepared) in batch.stated.items():
-            if place in leaving:
-                continue
-            try:
-                written = await store_statement(self._environment, transaction, stated, prepared)
-                outcomes[place] = _told(written, written.index_state, changed=written.changed)
-            except (Conflict, InvalidTime, Refused) as error:
-                outcomes[place] = _refused(error)
+                outcomes[place] = _told(report, made.state, changed=changed)
+        for place, (one, made) in left.items():
+            if isinstance(one, Stated):
+                try:
+                    written = await store_statement(self._environment, transaction, one, made)
+                    outcomes[place] = _told(written, written.index_state, changed=written.changed)
+                except (Conflict, InvalidTime, Refused) as error:
+                    outcomes[place] = _refused(error)
         return outcomes
 
     def _admitted(self, given: Sequence[Incoming]) -> list[Admitted | ImportedRecord]:

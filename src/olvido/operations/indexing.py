@@ -29,6 +29,9 @@ _Reading = tuple[str, Terms, str, bool]
 Embed = Callable[[Environment, Sequence[str]], Awaitable[Sequence[Vector | None] | Vectors | None]]
 """Asks for one vector a text, None where there is none; None for all where the embedder gave nothing usable."""
 
+READ_AT_ONCE = 250
+"""Texts that are read for their words before others have their turn."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Prepared:
@@ -143,36 +146,19 @@ async def prepare_many(
     definitions: of episodes; None at the place of a preference.
     """
     require_languages(languages)
-    read_texts = partial(_read, environment, texts, languages, case_ids)
-    if len(texts) > A_PIECE:
-        read = await in_turn(read_texts)
-    elif None in languages:
-        # A thread of its own: the first call loads a model, which takes about a second.
-        read = await asyncio.to_thread(read_texts)
-    else:
-        read = read_texts()
-    return _joined(environment, read, await embed(environment, texts), definitions)
-
-
-def prepare_embedded(
-    environment: Environment,
-    texts: Sequence[str],
-    languages: Sequence[str | None],
-    *,
-    vectors: Sequence[Vector | None] | Vectors | None,
-    case_ids: Sequence[str | None] | None = None,
-    definitions: Sequence[str | None] | None = None,
-) -> list[Prepared]:
-    """The same for texts whose vectors are known; None is none at all. Many take a while: off the event loop."""
-    return _joined(environment, _read(environment, texts, languages, case_ids), vectors, definitions)
-
-
-def _joined(
-    environment: Environment,
-    read: Sequence[_Reading],
-    vectors: Sequence[Vector | None] | Vectors | None,
-    definitions: Sequence[str | None] | None,
-) -> list[Prepared]:
+    case_ids = case_ids or [None] * len(texts)
+    read: list[_Reading] = []
+    for start in range(0, len(texts), READ_AT_ONCE):
+        part = slice(start, start + READ_AT_ONCE)
+        read_part = partial(_read, environment, texts[part], languages[part], case_ids[part])
+        if len(texts) > A_PIECE:
+            read += await in_turn(read_part)
+        elif None in languages:
+            # A thread of its own: the first call loads a model, which takes about a second.
+            read += await asyncio.to_thread(read_part)
+        else:
+            read += read_part()
+    vectors = await embed(environment, texts)
     embedder, known = environment.embedder.id, lexers(environment.policy)
     name = indexed_by(environment.policy, embedder)
     return [
@@ -188,8 +174,8 @@ def _joined(
         )
         for (language, words, found, timed), vector, definition in zip(
             read,
-            [None] * len(read) if vectors is None else vectors,
-            definitions or [None] * len(read),
+            [None] * len(texts) if vectors is None else vectors,
+            definitions or [None] * len(texts),
             strict=True,
         )
     ]
@@ -199,7 +185,7 @@ def _read(
     environment: Environment,
     texts: Sequence[str],
     languages: Sequence[str | None],
-    case_ids: Sequence[str | None] | None,
+    case_ids: Sequence[str | None],
 ) -> list[_Reading]:
     known = [
         environment.detector.detect(text) if language is None else language
@@ -207,7 +193,7 @@ def _read(
     ]
     keys = Keys()
     read: list[_Reading] = []
-    for text, language, case_id in zip(texts, known, case_ids or [None] * len(texts), strict=True):
+    for text, language, case_id in zip(texts, known, case_ids, strict=True):
         let_others_on(len(read))
         folded = fold(text)
         # Once for all readers: folding what is ASCII again changes nothing and costs nothing.

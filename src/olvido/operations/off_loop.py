@@ -1,4 +1,4 @@
-"""Work on many records, off the event loop: one thread does all of it, one piece after the other.
+"""Work on many records, off the event loop: one thread reads words and makes rows of them, one piece after the other.
 
 Python runs one thread at a time. Where several have work, they take it from each other, and from the event loop at
 each statement that it sends: with one thread a file of 16 people is imported faster than with one for each of them.
@@ -7,6 +7,7 @@ each statement that it sends: with one thread a file of 16 people is imported fa
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from time import sleep
@@ -17,12 +18,26 @@ A_PIECE = 8
 
 _T = TypeVar("_T")
 
-_THREAD = ThreadPoolExecutor(max_workers=1, thread_name_prefix="olvido-records")
+
+class _Thread:
+    """The one thread, begun at the first work. A forked child has none: what it asked of the parent's, nobody did."""
+
+    def __init__(self) -> None:
+        self.begin()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self.begin)
+
+    def begin(self) -> None:
+        """Begin anew, without whatever was to be done."""
+        self.executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="olvido-records")
+
+
+_THREAD = _Thread()
 
 
 async def in_turn(work: Callable[[], _T]) -> _T:
     """What `work` gives, done in the thread once what was asked for before is done. Give it some hundred records."""
-    return await asyncio.get_running_loop().run_in_executor(_THREAD, work)
+    return await asyncio.get_running_loop().run_in_executor(_THREAD.executor, work)
 
 
 def let_others_on(done: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -12,10 +12,10 @@ from olvido.domain.records import Episode, NewEpisode, Written
 from olvido.errors import Conflict, InvalidInput, InvalidTime, OlvidoError
 from olvido.operations.embedding import passage_vectors
 from olvido.operations.environment import Caller, Environment
-from olvido.operations.indexing import Prepared, prepare_embedded, require_languages
+from olvido.operations.indexing import Prepared, prepare_many, require_languages
 from olvido.operations.off_loop import A_PIECE, in_turn, let_others_on
 from olvido.operations.record_episode import Report, admit, row_of, same_body, store
-from olvido.ports import Vector, Vectors
+from olvido.ports import Vectors
 from olvido.storage import rows
 from olvido.storage.arrays import half_vectors, sparse_vectors
 from olvido.storage.database import Transaction
@@ -28,8 +28,8 @@ AT_ONCE = 250
 Answer = tuple[rows.Row, bool] | OlvidoError
 """What `record_episode.store` answers or raises."""
 
-Prepare = Callable[[slice], Sequence[Prepared]]
-"""Makes the episodes of a batch ready to be found; of many, off the event loop."""
+Prepare = Callable[[slice], Awaitable[Sequence[Prepared]]]
+"""Makes the episodes of a batch ready to be found."""
 
 _SQL = statements("episodes")
 
@@ -53,10 +53,14 @@ async def record_episodes(
     require_languages(report.language for report in reports)
     # All of them before the transaction, which is not held open while an embedder works.
     vectors = await passage_vectors(environment, [report.text for report in reports])
+
+    async def prepare(batch: slice) -> Sequence[Prepared]:
+        return await _prepared(environment, reports[batch], None if vectors is None else vectors[batch])
+
+    first = await prepare(slice(AT_ONCE))
     written: list[Written[Episode]] = []
     async with environment.database.write(caller.life, inserting=True) as transaction:
-        prepare = partial(_prepared, environment, reports, vectors)
-        async for made, answers in _stored(environment, transaction, reports, prepare):
+        async for made, answers in _stored(environment, transaction, reports, first, prepare):
             for report, ready, answer in zip(made.reports, made.prepared, answers, strict=True):
                 if isinstance(answer, OlvidoError):
                     with _At(len(written)):
@@ -73,17 +77,12 @@ async def store_many(
 
     The transaction can go on after an error.
     """
-    stored = _stored(environment, transaction, reports, prepared.__getitem__)
+
+    async def known(batch: slice) -> Sequence[Prepared]:
+        return prepared[batch]
+
+    stored = _stored(environment, transaction, reports, prepared[:AT_ONCE], known)
     return [answer async for _, answers in stored for answer in answers]
-
-
-async def store_embedded(
-    environment: Environment, transaction: Transaction, reports: Sequence[Report], vectors: Sequence[Vector | None]
-) -> list[tuple[Prepared, Answer]]:
-    """The same for episodes of which only the vectors are made ready, and how each was prepared."""
-    prepare = partial(_prepared, environment, reports, vectors)
-    stored = _stored(environment, transaction, reports, prepare)
-    return [each async for made, answers in stored for each in zip(made.prepared, answers, strict=True)]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -101,25 +100,30 @@ class _Made:
 
 
 async def _stored(
-    environment: Environment, transaction: Transaction, reports: Sequence[Report], prepare: Prepare
+    environment: Environment,
+    transaction: Transaction,
+    reports: Sequence[Report],
+    first: Sequence[Prepared],
+    prepare: Prepare,
 ) -> AsyncIterator[tuple[_Made, list[Answer]]]:
-    """What `store_many` answers, batch by batch; the next one is made ready while the database is at this one."""
-    batches = [slice(start, start + AT_ONCE) for start in range(0, len(reports), AT_ONCE)]
+    """What `store_many` answers, batch by batch; the next one is made ready while the database is at this one.
 
-    async def made_of(batch: slice | None) -> _Made | None:
+    first: those of the first batch. prepare: gives those of each other one.
+    """
+    batches = (slice(start, start + AT_ONCE) for start in range(0, len(reports), AT_ONCE))
+
+    async def make_next() -> _Made | None:
+        batch = next(batches, None)
         if batch is None:
             return None
-        given = reports[batch]
-        make = partial(_make, environment.policy.version, transaction.now, given, partial(prepare, batch))
-        off_loop = len(given) > A_PIECE or any(report.language is None for report in given)
-        return await in_turn(make) if off_loop else make()
+        prepared = first if batch.start == 0 else await prepare(batch)
+        make = partial(_make, environment.policy.version, transaction.now, reports[batch], prepared)
+        return await in_turn(make) if len(prepared) > A_PIECE else make()
 
-    made = await made_of(next(iter(batches), None))
-    for following in [*batches[1:], None]:
-        if made is None:
-            return
+    made = await make_next()
+    while made is not None:
         answers, ahead = await asyncio.gather(
-            _store(environment, transaction, made), made_of(following), return_exceptions=True
+            _store(environment, transaction, made), make_next(), return_exceptions=True
         )
         if isinstance(answers, BaseException):
             raise answers
@@ -129,27 +133,23 @@ async def _stored(
         made = ahead
 
 
-def _prepared(
-    environment: Environment,
-    reports: Sequence[Report],
-    vectors: Sequence[Vector | None] | Vectors | None,
-    batch: slice,
-) -> list[Prepared]:
-    """Those of a batch, whose vectors are known."""
-    return prepare_embedded(
+async def _prepared(environment: Environment, reports: Sequence[Report], vectors: Vectors | None) -> Sequence[Prepared]:
+    """Those of `reports`, whose vectors are known."""
+
+    async def known(_: Environment, __: Sequence[str]) -> Vectors | None:
+        return vectors
+
+    return await prepare_many(
         environment,
-        [report.text for report in reports[batch]],
-        [report.language for report in reports[batch]],
-        vectors=None if vectors is None else vectors[batch],
-        case_ids=[report.case_id for report in reports[batch]],
-        definitions=[report.rule.definition for report in reports[batch]],
+        [report.text for report in reports],
+        [report.language for report in reports],
+        [report.case_id for report in reports],
+        [report.rule.definition for report in reports],
+        embed=known,
     )
 
 
-def _make(
-    policy_version: str, now: datetime, reports: Sequence[Report], prepare: Callable[[], Sequence[Prepared]]
-) -> _Made:
-    prepared = prepare()
+def _make(policy_version: str, now: datetime, reports: Sequence[Report], prepared: Sequence[Prepared]) -> _Made:
     columns: dict[int, rows.Row] = {}
     refused: dict[int, InvalidTime] = {}
     for place, (report, ready) in enumerate(zip(reports, prepared, strict=True)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -127,7 +128,7 @@ def import_(
         now = await memory.now()
         done = 0
         with collecting_rarely(), progress_bar(as_json=as_json) as bar:
-            checking = _stage(bar, "Checking", None)
+            checking = _unless_stopped(_stage(bar, "Checking", None))
             read = _read(
                 content, form, memory, name=file.name, now=now, tenant=tenant, namespace=namespace, progress=checking
             )
@@ -170,6 +171,18 @@ def _stage(bar: Progress | None, name: str, total: int | None) -> Callable[[int]
     for before in bar.task_ids:
         bar.remove_task(before)
     return partial(bar.advance, bar.add_task(name, total=total))
+
+
+def _unless_stopped(advance: Callable[[int], None]) -> Callable[[int], None]:
+    """The same, until Ctrl-C: checking awaits nothing, and so would not hear of it before it is over."""
+    task = asyncio.current_task()
+
+    def heard(records: int) -> None:
+        if task is not None and task.cancelling():
+            raise asyncio.CancelledError
+        advance(records)
+
+    return heard
 
 
 def _read(
