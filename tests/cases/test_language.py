@@ -333,3 +333,25 @@ async def test_stop_words_spare_the_detector(clone: Clone, clock: ManualClock) -
         assert Asked.texts == []
         assert (await ines.recall("what falhou na secretaria?")).items
         assert Asked.texts == ["what falhou na secretaria?"]
+
+
+# case 75
+async def test_a_status_is_one_status_in_any_normal_form(clone: Clone, clock: ManualClock) -> None:
+    """Typed composed or decomposed, it is the status of the policy: in a record, and as a filter of what is read."""
+    words = WordEmbedder()
+    policy = policy_with("      - reported\n", "      - n\u00e3o-pago\n      - reported\n")
+    async with olvido.open(clone.app, policy=policy, clock=clock, embedder=words) as memory:
+        ines = person(memory)
+        for number, status in enumerate(("n\u00e3o-pago", "na\u0303o-pago")):
+            await ines.record_episode(
+                "support-case",
+                event_id=f"ev{number}",
+                status=status,
+                occurred_at=START,
+                origin=LOOKUP,
+                fields={"summary": f"factura {number}"},
+                language="pt",
+            )
+            assert len((await ines.episodes(status=status)).items) == number + 1
+            assert len((await ines.recall("factura", status=status)).items) == number + 1
+        assert {episode.status for episode in (await ines.episodes()).items} == {"n\u00e3o-pago"}

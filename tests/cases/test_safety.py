@@ -232,3 +232,28 @@ async def test_a_note_without_text_is_refused(memory: Memory, clone: Clone) -> N
             "note", event_id="n1", occurred_at=START, origin=CONFIRMED, fields={"mood": "canary"}
         )
     assert dump(clone.superuser) == before
+
+
+async def test_what_masks_make_longer_keeps_its_limit(memory: Memory) -> None:
+    """A mask may be longer than the secret: over the limit the text is refused, or its export could not be imported."""
+    limits = memory.policy.limits
+    ines = person(memory)
+    session = ines.session("s1")
+
+    def secrets(length: int) -> str:
+        return ("pin: 1234\n" * length)[:length]
+
+    await session.open()
+    for write in (
+        lambda: ines.remember(secrets(1000)),
+        lambda: session.append("user", secrets(limits.message_length)),
+        lambda: session.set(goal=secrets(limits.session_item_length)),
+        lambda: session.add_fact(secrets(limits.session_item_length)),
+    ):
+        with pytest.raises(InvalidValue, match="with its secrets masked, is"):
+            await write()
+    assert (await ines.episodes()).items == ()
+    kept = await ines.remember(secrets(400))
+    assert len(str(kept.record.fields["text"])) > 800
+    other = person(memory, "another")
+    assert (await other.import_export((await ines.export()).document)).left_out == ()

@@ -77,6 +77,16 @@ async def test_nothing_happens_in_the_future(memory: Memory, clone: Clone) -> No
 
 
 # case 71
+async def test_a_clock_that_runs_ahead_makes_nothing_older(memory: Memory, clock: ManualClock) -> None:
+    """What is said next is newer than what a fast clock dated some minutes later than it was said (rule 12)."""
+    ines = person(memory)
+    ahead = Origin.declared("app", at=clock.now() + timedelta(minutes=4))
+    first = await ines.set_preference("language", "pt", origin=ahead)
+    assert (first.record.said_at, first.record.origin.at) == (clock.now(), ahead.at)
+    clock.advance(timedelta(seconds=1))
+    assert (await ines.set_preference("language", "es", origin=Origin.declared("form"))).record.value == "es"
+
+
 async def test_history_is_listed_by_when_it_happened(memory: Memory, clock: ManualClock) -> None:
     """An older case that is imported last comes last in a list that has the newest first."""
     ines = person(memory)

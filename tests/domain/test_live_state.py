@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from olvido.domain.live_state import match_topics, words
-from olvido.domain.policy_file import default_policy
+from olvido.domain.policy_file import default_policy, default_policy_text, load_policy
 
 Form = Literal["NFC", "NFD", "NFKC", "NFKD"]
 
@@ -58,6 +58,18 @@ def test_a_phrase_in_which_the_term_means_something_else_is_ignored(query: str) 
 def test_an_ignored_phrase_does_not_hide_another_mention() -> None:
     """Only the words of the phrase itself are left out."""
     assert names("in order to see where my order is") == ("order_progress",)
+
+
+@pytest.mark.parametrize(
+    "term, question",
+    [("予約", "予約は取れますか"), ("ว่าง", "มีคิวว่างไหม"), ("空位", "有空位吗"), ("예약", "예약 가능해요?")],
+)
+def test_terms_of_scripts_without_spaces_are_found_in_sentences(term: str, question: str) -> None:
+    """A sentence there is no single word, and a term counts wherever it stands in it."""
+    text = default_policy_text().replace("en: [payment,", f"other: [{term}]\n      en: [payment,", 1)
+    policy = load_policy(text, "p.yaml")
+    assert [topic.name for topic in match_topics(policy, question)] == ["payment"]
+    assert match_topics(policy, "お元気ですか 你好 สวัสดี 안녕") == ()
 
 
 def test_a_topic_tells_what_to_consult() -> None:

@@ -29,6 +29,17 @@ def numbers(messages: tuple[olvido.Message, ...]) -> list[int]:
     return [message.sequence for message in messages]
 
 
+@pytest.mark.parametrize("given", ["ab", [("user",)], [("user", "a", "b")], [7], 7, None])
+async def test_messages_are_pairs(memory: olvido.Memory, given: Any) -> None:  # noqa: ANN401 - whatever a caller passes
+    """Anything else is refused before anything is stored; an iterator of pairs is as good as a list."""
+    session = person(memory).session("s1")
+    with pytest.raises(InvalidInput, match="pairs of a role and a text"):
+        await session.extend(given)
+    assert numbers(await session.extend(("user", text) for text in "ab")) == [0, 1]
+    with pytest.raises(InvalidInput, match="at least one"):
+        await session.extend(iter(()))
+
+
 # case 111
 async def test_the_newest_messages_begin_at_a_group_border(memory: olvido.Memory) -> None:
     """A cut between a tool call and its result moves back to the call, also past what others wrote in between."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from olvido.domain.policy_values import TextValue
 from olvido.domain.records import Message
+from olvido.domain.redaction import screen
 from olvido.errors import CompactionFailed, InvalidValue
 
 MAX_REFERENCES = 1000
@@ -33,7 +34,10 @@ _NOTHING = frozenset({"n/a", "na", "none", "null", "nil", "todo", "tbd", "undefi
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Conclusion:
-    """One fact that a summariser concluded, checked. messages: ascending, each once, at least one."""
+    """One fact that a summariser concluded, checked. messages: ascending, each once, at least one.
+
+    text: with credentials masked.
+    """
 
     text: str
     messages: tuple[int, ...]
@@ -78,7 +82,9 @@ def _conclusion(item: object, messages: Sequence[Message], said: str, length: in
         raise _failed("answered a fact that is not a text with the numbers of its messages")
     text, numbers = item
     try:
-        checked = str(TextValue(type="text", max_length=length, multiline=True).check(text, "a fact"))
+        shape = TextValue(type="text", max_length=length, multiline=True)
+        checked = str(shape.check(text, "a fact"))
+        masked = str(shape.check(screen(checked).text, "a fact with its secrets masked"))
         refers = references(numbers, first=messages[0].sequence, until=messages[-1].sequence + 1)
     except InvalidValue as error:
         raise _failed(f"answered what cannot be stored: {str(error).rstrip('.')}") from None
@@ -86,7 +92,7 @@ def _conclusion(item: object, messages: Sequence[Message], said: str, length: in
         raise _failed("answered a fact without the numbers of its messages")
     if _says_nothing(checked, said):
         raise _failed("answered a template: a placeholder that nobody filled in, or a heading with nothing under it")
-    return Conclusion(text=checked, messages=refers)
+    return Conclusion(text=masked, messages=refers)
 
 
 def _says_nothing(text: str, said: str) -> bool:

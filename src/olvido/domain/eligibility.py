@@ -67,7 +67,8 @@ def eligibility(
     """
     rules = list(policy.episodes.values()) if definition is None else [policy.episode(definition)]
     statuses = list(dict.fromkeys(known for rule in rules for known in rule.statuses))
-    if status is not None and status not in statuses:
+    known = nfc(status) if isinstance(status, str) else status
+    if known is not None and known not in statuses:
         raise InvalidValue(f"status must be one of: {', '.join(statuses)}." if statuses else "status is not used here.")
     start = None if since is None else require_utc(since, "since")
     end = None if until is None else require_utc(until, "until")
@@ -79,7 +80,7 @@ def eligibility(
         definition=None if definition is None else rules[0].definition,
         case_id=optional_identifier(case_id, "case_id"),
         product=None if product is None else _product(rules, product),
-        status=status,
+        status=known,
         origin_class=_origin_class(origin_class),
         since=start,
         until=end,

@@ -42,12 +42,14 @@ class Decision:
 class Statement:
     """A value that someone states for a key.
 
-    change: an explicit correction (Change.CORRECTED) wins over dates; a set does not.
+    purpose: what the policy now keeps the key for. change: an explicit correction (Change.CORRECTED) wins over dates; a
+    set does not.
     said_at: event time. expires_at: None for no end. keeps_expiry: the caller gave no expiry.
     expected_version: the version that the caller saw; 0 means "none yet", None means any.
     """
 
     value: JsonScalar
+    purpose: str
     change: Change
     origin: Origin
     said_at: datetime
@@ -71,6 +73,7 @@ def judge(current: Preference | None, statement: Statement, *, corrected: bool) 
         and type(statement.value) is type(current.value)
         and (statement.keeps_expiry or statement.expires_at == current.expires_at)
         and statement.origin.origin_class is current.origin.origin_class
+        and statement.purpose == current.purpose
     )
     if same:
         return Decision(verdict=Verdict.UNCHANGED, reason="the same value stands with the same origin class")

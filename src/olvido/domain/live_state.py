@@ -9,12 +9,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from olvido.domain.characters import ACCENTS
+from olvido.domain.characters import ACCENTS, UNSPACED
 
 if TYPE_CHECKING:
     from olvido.domain.policy import Policy
 
 _WORD = re.compile(r"[^\W_]+")
+_ANY_WORD = re.compile(f"{UNSPACED}|[^\\W_{UNSPACED[1:]}+")
+"""Scripts without spaces do not part words: each of their characters is one, and a term of several a sequence."""
+
 _GAP = ""
 
 Words = tuple[str, ...]
@@ -33,7 +36,7 @@ def match_topics(policy: Policy, query: str) -> tuple[LiveTopic, ...]:
     """The live states that `query` asks about, in the order of the policy; empty when there are none.
 
     Terms of every language are compared as whole words, without case and accents: "pagó" is "pago", and "repayable" is
-    not "pay". A term of several words matches them in sequence.
+    not "pay". A term of several words matches them in sequence, one in a script without spaces wherever it stands.
     """
     spoken = words(query)
     index = _index(policy)
@@ -49,7 +52,7 @@ def words(text: str) -> Words:
         return tuple(_WORD.findall(text.lower()))
     decomposed = unicodedata.normalize("NFKD", text.casefold())
     latin = ACCENTS.sub("", decomposed)
-    return tuple(_WORD.findall(latin if latin.isascii() else decomposed.translate(_WITHOUT_MARKS)))
+    return tuple(_WORD.findall(latin) if latin.isascii() else _ANY_WORD.findall(decomposed.translate(_WITHOUT_MARKS)))
 
 
 class _WithoutMarks(dict[int, int | None]):

@@ -65,9 +65,10 @@ class PreferenceRule:
 class Admitted:
     """The fields of an episode that the policy lets through, in its order, and the names of those it dropped.
 
-    dropped: sorted; a name that could itself be content is given as `<unnamed>`.
+    status: as the policy writes it. dropped: sorted; a name that could itself be content is given as `<unnamed>`.
     """
 
+    status: str | None
     fields: dict[str, JsonScalar]
     dropped: tuple[str, ...]
 
@@ -97,17 +98,21 @@ class EpisodeRule:
         Raises InvalidValue for a field on the list with another shape, for a status that is not listed, and for
         `fields` that is no mapping.
         """
-        if status is not None and status not in self.statuses:
+        known = nfc(status) if isinstance(status, str) else status
+        if known is not None and known not in self.statuses:
             allowed = f"must be one of: {', '.join(self.statuses)}" if self.statuses else "is not used: leave it out"
             raise InvalidValue(f"status of {self.definition} {allowed}.")
         given = self._by_name(fields)
-        kept = {
-            name: shape.check(given[name], f"field {name} of {self.definition}")
+        dropped = sorted(safe_name(name) for name in given if name not in self.shapes)
+        return Admitted(status=known, fields=self.check(given), dropped=tuple(dropped))
+
+    def check(self, given: Mapping[str, object], state: str = "") -> dict[str, JsonScalar]:
+        """The fields on the allowlist, each in its shape. state: what messages say of all. Raises InvalidValue."""
+        return {
+            name: shape.check(given[name], f"field {name} of {self.definition}{state}")
             for name, shape in self.shapes.items()
             if given.get(name) is not None
         }
-        dropped = sorted(safe_name(name) for name in given if name not in self.shapes)
-        return Admitted(fields=kept, dropped=tuple(dropped))
 
     def _by_name(self, fields: object) -> dict[str, object]:
         """Composed and decomposed spellings of a name are one field; the last one given counts."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from olvido.domain.compaction import Summarise
@@ -75,8 +75,11 @@ class SessionMemory:
         stored = await self.extend([(role, content)], group)
         return stored[0]
 
-    async def extend(self, messages: Sequence[tuple[Role | str, str]], group: str | None = None) -> tuple[Message, ...]:
-        """Append several messages in their order, all or none; with a group, all of them belong to it."""
+    async def extend(self, messages: Iterable[tuple[Role | str, str]], group: str | None = None) -> tuple[Message, ...]:
+        """Append several messages, pairs of a role and a text, in their order, all or none.
+
+        group: as in `append`; all of them belong to it.
+        """
         return await sessions.append(self._environment, self._caller, self.session_id, messages, group=group)
 
     async def add_fact(self, text: str, *, origin: Origin | None = None, messages: Sequence[int] = ()) -> Fact:

@@ -9,7 +9,7 @@ from olvido.domain.identifiers import required_identifier
 from olvido.domain.origin import Origin
 from olvido.domain.records import Fact
 from olvido.errors import InvalidValue
-from olvido.operations.admission import check_text, mask, refuse_credentials_in
+from olvido.operations.admission import masked_text, refuse_credentials_in
 from olvido.operations.environment import Caller, Environment
 from olvido.operations.session_state import lock
 from olvido.storage import rows
@@ -38,7 +38,7 @@ async def add_fact(
     """
     required_identifier(session_id, "session_id")
     limits = environment.policy.limits
-    content = mask(check_text(text, "fact", limits.session_item_length))[0]
+    content = masked_text(text, "fact", limits.session_item_length)
     source = caller.origin(origin)
     refuse_credentials_in(source)
     async with environment.database.write(caller.life) as transaction:

@@ -13,6 +13,9 @@ from olvido.errors import OriginNotAccepted, SecretRefused
 
 CARD_NUMBER = "card_number"
 
+WITH_MASKS = ", with its secrets masked,"
+"""In messages: a mask may be longer than what it stands for."""
+
 
 class Accepting(Protocol):
     """A rule of the policy that says which origin classes it takes."""
@@ -50,6 +53,12 @@ def mask(text: str) -> tuple[str, tuple[str, ...]]:
     """`text` with every credential masked, and the kinds that were found (rule 27)."""
     screened = screen(text)
     return screened.text, screened.masked
+
+
+def masked_text(value: object, name: str, limit: int) -> str:
+    """`value` in NFC with every credential masked, of 1 to `limit` characters before and after. Raises InvalidValue."""
+    text, kinds = mask(check_text(value, name, limit))
+    return check_text(text, f"{name}{WITH_MASKS}", limit) if kinds else text
 
 
 def mask_fields(fields: Mapping[str, JsonScalar]) -> tuple[dict[str, JsonScalar], tuple[str, ...]]:

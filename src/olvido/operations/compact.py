@@ -15,7 +15,6 @@ from olvido.domain.origin import Origin
 from olvido.domain.records import Compaction, Message, Session
 from olvido.errors import CompactionFailed, Conflict, InvalidInput, SessionClosed
 from olvido.operations.add_fact import put_fact, require_room
-from olvido.operations.admission import mask
 from olvido.operations.environment import Caller, Environment
 from olvido.operations.session_state import CLOSED, border, lock, state
 from olvido.storage import rows
@@ -132,7 +131,7 @@ async def _fold(
         if origin is not None:
             await require_room(transaction, session_id, len(concluded), environment.policy.limits.session_facts)
             for each in concluded:
-                fact = await put_fact(transaction, session_id, mask(each.text)[0], each.messages, origin)
+                fact = await put_fact(transaction, session_id, each.text, each.messages, origin)
                 added.append(fact.record_id)
         await transaction.run(_SQL["fold"], session_id=session_id, until=plan.until)
         await transaction.audit(

@@ -36,13 +36,19 @@ async def hand_over(
     final. Forgetting the session later leaves the episode, which has a record id of its own; the report names it.
 
     Raises NotInPolicy with the lines to add if there is no such rule, NotFound, InvalidInput if the session has
-    nothing that the rule takes, EventConflict if it was handed over with another state, and as `record_episode` does.
+    nothing that the rule takes or is kept for another purpose, EventConflict if it was handed over with another state,
+    and as `record_episode` does.
     """
     rule = environment.policy.hand_over()
     required_identifier(session_id, "session_id")
     source = caller.origin(origin)
     async with environment.database.snapshot(caller.life) as transaction:
         session = await state(transaction, session_id)
+    if session.purpose != environment.policy.episode(rule.episode).purpose:
+        raise InvalidInput(
+            "This session is kept for another purpose than the episode: it was opened under another policy. Record "
+            "what may be kept for the new purpose as an episode."
+        )
     texts = _texts(session)
     fields = {name: texts[part] for name, part in rule.fields.items() if texts[part]}
     if not fields:

@@ -141,6 +141,7 @@ class _Storing:
         """Judge the exported value against the one that stands, as one that was said or chosen when it says."""
         head, row = self._ready.head, self._ready.row
         same = current.value == head.value and type(current.value) is type(head.value)
+        same = same and current.purpose == self._ready.rule.purpose
         if same and current.origin.origin_class is head.origin.origin_class:
             self._tally.unchanged[HEADS] += 1
             if head.said_at > current.said_at:
@@ -153,6 +154,7 @@ class _Storing:
             current,
             Statement(
                 value=head.value,
+                purpose=self._ready.rule.purpose,
                 change=Change.SET,
                 origin=head.origin,
                 # A correction counts from when it was made, whatever it was about.

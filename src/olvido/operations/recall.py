@@ -131,7 +131,11 @@ class _Shown:
                 _SQL["shown"], record_ids=uuids(ids[places]), purpose=self.question.choice.purpose, offered=offered
             )
             if offered:
-                preferences = self._preferences([rows.preference(row) for row in found if row["key"] is not None])
+                # A value from before its key became live state is stale, whatever it says.
+                keys_known = [
+                    row for row in found if row["key"] is not None and row["key"] not in self.policy.live_state
+                ]
+                preferences = self._preferences([rows.preference(row) for row in keys_known])
                 offered = False
             rest = {row["record_id"].bytes: rows.episode(row) for row in found if row["key"] is None}
             read += [

@@ -16,7 +16,7 @@ from olvido.domain.question import speaker
 from olvido.domain.records import PRODUCT, Episode, Fields, NewEpisode, Written
 from olvido.domain.redaction import is_clean
 from olvido.errors import Conflict, EventConflict, InvalidValue
-from olvido.operations.admission import mask_fields, refuse_credential, require_accepted
+from olvido.operations.admission import WITH_MASKS, mask_fields, refuse_credential, require_accepted
 from olvido.operations.environment import Caller, Environment
 from olvido.operations.indexing import Prepared, prepare
 from olvido.storage import rows
@@ -126,9 +126,11 @@ def admit_report(policy: Policy, source: Origin, new: NewEpisode) -> Report:
     named = (source.source, source.ref, source.actor, new.event_id, new.case_id)
     clean = is_clean((*named, *admitted.fields.values()))
     kept, masked = (admitted.fields, ()) if clean else mask_fields(admitted.fields)
+    if masked:
+        kept = rule.check(kept, WITH_MASKS)
     clean = clean or is_clean(named)
     require_accepted(rule, source, f"episode {rule.definition}", clean=clean)
-    text = rule.indexed_text(kept, new.status, source.actor)
+    text = rule.indexed_text(kept, admitted.status, source.actor)
     if rule.untrusted and not text:
         raise InvalidValue(f"A {rule.definition} is its text. Pass one of the fields: {', '.join(rule.searchable)}.")
     record_id = new_record_id()
@@ -142,7 +144,7 @@ def admit_report(policy: Policy, source: Origin, new: NewEpisode) -> Report:
         record_id=record_id,
         event_id=event_id,
         case_id=case_id,
-        status=new.status,
+        status=admitted.status,
         fields=kept,
         occurred_at=source.at if new.occurred_at is None else require_utc(new.occurred_at, "occurred_at"),
         expires_at=new.expires_at,

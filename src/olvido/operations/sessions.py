@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from olvido.domain.context import require_count
@@ -11,7 +11,7 @@ from olvido.domain.instants import KEEP, KeepType
 from olvido.domain.policy import expiry
 from olvido.domain.records import ItemKind, Message, Role, Session, SessionView
 from olvido.errors import Conflict, InvalidInput, InvalidValue, NotFound, SessionClosed
-from olvido.operations.admission import check_text, mask, refuse_credential
+from olvido.operations.admission import masked_text, refuse_credential
 from olvido.operations.environment import Caller, Environment
 from olvido.operations.session_cache import read_through
 from olvido.operations.session_state import CLOSED, border, lock, state
@@ -72,7 +72,7 @@ async def append(
     environment: Environment,
     caller: Caller,
     session_id: str,
-    messages: Sequence[tuple[Role | str, str]],
+    messages: Iterable[tuple[Role | str, str]],
     *,
     group: str | None = None,
 ) -> tuple[Message, ...]:
@@ -81,16 +81,17 @@ async def append(
     group: an id of at most 200 bytes that these messages share with others of this session, such as that of a tool
     call. Wherever a history is cut, a group stays whole, also if others wrote in between; it has at most
     `limits.session_group_messages` messages. None: each message stands alone.
-    Raises InvalidScope, InvalidValue, SecretRefused, SessionClosed, SubjectForgotten, TenantClosed.
+    Raises InvalidScope, InvalidValue, InvalidInput, SecretRefused, SessionClosed, SubjectForgotten, TenantClosed.
     """
     refuse_credential(
         session_id=required_identifier(session_id, "session_id"), group=optional_identifier(group, "group")
     )
-    if not messages:
+    pairs = _pairs(messages)
+    if not pairs:
         raise InvalidInput("Nothing to append. Pass at least one message.")
     limit = environment.policy.limits.message_length
-    roles = [_role(role) for role, _ in messages]
-    contents = [mask(check_text(content, "message", limit))[0] for _, content in messages]
+    roles = [_role(role) for role, _ in pairs]
+    contents = [masked_text(content, "message", limit) for _, content in pairs]
     async with environment.database.write(caller.life) as transaction:
         await _ensure_open(environment, transaction, session_id, KEEP)
         if group is not None:
@@ -203,6 +204,13 @@ async def _ensure_open(
     raise Conflict("Other callers open and forget this session at the same moment. Try again.")
 
 
+def _pairs(messages: Iterable[tuple[Role | str, str]]) -> list[tuple[Role | str, str]]:
+    try:
+        return [(role, content) for role, content in messages]
+    except (TypeError, ValueError):
+        raise InvalidInput('Messages are pairs of a role and a text, such as ("user", "hello").') from None
+
+
 def _ready(
     environment: Environment, goal: str | None, items: Mapping[ItemKind, Sequence[str]]
 ) -> tuple[str | None, dict[ItemKind, list[str]]]:
@@ -211,8 +219,8 @@ def _ready(
     ready: dict[ItemKind, list[str]] = {}
     for kind, contents in items.items():
         texts = _listed(contents, kind, limits.session_items)
-        ready[kind] = [mask(check_text(content, str(kind), length))[0] for content in texts]
-    return (None if goal is None else mask(check_text(goal, "goal", length))[0]), ready
+        ready[kind] = [masked_text(content, str(kind), length) for content in texts]
+    return (None if goal is None else masked_text(goal, "goal", length)), ready
 
 
 def _listed(contents: object, kind: ItemKind, most: int) -> Sequence[object]:

@@ -126,7 +126,8 @@ class _Stating:
     ) -> Written[Preference]:
         """Judge the statement against the locked current value and store what follows from it. head: that value."""
         now = self._transaction.now
-        said_at = require_past(self._origin.at or now, now, "origin at")
+        # A clock that runs ahead would make what the person says next the older statement.
+        said_at = min(require_past(self._origin.at or now, now, "origin at"), now)
         keeps = self._expires_at is KEEP
         given = expiry(self._rule.retention, now, self._expires_at)
         # Two rounds: only a concurrent first write can put a row where this transaction saw none.
@@ -138,6 +139,7 @@ class _Stating:
             current = None if head is None else rows.preference(head)
             statement = Statement(
                 value=self._value,
+                purpose=self._rule.purpose,
                 change=change,
                 origin=self._origin,
                 said_at=said_at,

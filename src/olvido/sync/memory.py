@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from types import TracebackType
 from typing import Self
@@ -91,8 +91,11 @@ class SessionMemory:
         """
         return self._portal.call(self._inner.append(role, content, group))
 
-    def extend(self, messages: Sequence[tuple[Role | str, str]], group: str | None = None) -> tuple[Message, ...]:
-        """Append several messages in their order, all or none; with a group, all of them belong to it."""
+    def extend(self, messages: Iterable[tuple[Role | str, str]], group: str | None = None) -> tuple[Message, ...]:
+        """Append several messages, pairs of a role and a text, in their order, all or none.
+
+        group: as in `append`; all of them belong to it.
+        """
         return self._portal.call(self._inner.extend(messages, group))
 
     def add_fact(self, text: str, *, origin: Origin | None = None, messages: Sequence[int] = ()) -> Fact:
