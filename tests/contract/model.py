@@ -115,6 +115,8 @@ class Model:
         kept = [each for each in chain.versions[:-1] if each.retain_until is None or each.retain_until > self.now]
         if not kept:
             raise Refused("not_found")
+        if kept[-1].value == chain.versions[-1].value:
+            raise Refused("not_found")
         before, gone = kept[-1], chain.versions.pop()
         chain.versions.append(
             Version(

@@ -21,7 +21,7 @@ from olvido.storage import rewriting
 from olvido.storage.holds import standing_in_the_way
 from olvido.storage.rewriting import EraserTurn, NotRewritten
 from olvido.testing import ManualClock
-from tests.cases.support import person, record_case
+from tests.cases.support import CONFIRMED, person, record_case
 from tests.conftest import Clone
 from tests.erasure.following import HOUR, LOCAL, administer, forget, steps
 from tests.storage.support import leaf
@@ -231,8 +231,8 @@ async def test_a_release_makes_due_what_a_worker_is_looking_at(
     await ines.forget_all()
     looked: list[Any] = []
 
-    async def watched(*arguments: Any) -> Any:  # noqa: ANN401 - as it is called
-        found = await standing_in_the_way(*arguments)
+    async def watched(*arguments: Any, **options: Any) -> Any:  # noqa: ANN401 - as it is called
+        found = await standing_in_the_way(*arguments, **options)
         if not looked:
             looked.append(found)
             await erasing.release_hold("altavela", placed.hold_id)
@@ -248,3 +248,24 @@ async def is_local(memory: Memory, erasure_id: UUID) -> bool:
     """Whether files and log of a request are verified."""
     found = await steps(memory, erasure_id)
     return all(found[name].status is StepStatus.VERIFIED for name in ("files", "log"))
+
+
+async def test_a_held_fact_of_a_forgotten_session_stands_in_the_way(erasing: Memory, clock: ManualClock) -> None:
+    """The request names the session alone, and its fact is held under an id of its own: the files have it still."""
+    ines = person(erasing)
+    session = ines.session("s1")
+    opened = await session.open(goal="where is the key")
+    fact = await session.add_fact("it is in the harbour", origin=CONFIRMED)
+    review = clock.now() + 9 * HOUR
+    placed = await erasing.place_hold(
+        "altavela", subject="ines", basis="file 7", review_at=review, record_id=fact.record_id
+    )
+    report = await ines.forget(opened.record_id)
+    assert report.erasure_id is not None
+    await erasing.erase_pending()
+    waiting = await erasing.erasure("altavela", report.erasure_id)
+    assert str(waiting.status) == "rows_absent"
+    assert "hold" in str(next(step for step in waiting.steps if step.step == "files").blocker)
+    await erasing.release_hold("altavela", placed.hold_id)
+    await erasing.erase_pending()
+    assert str((await erasing.erasure("altavela", report.erasure_id)).status) == "local_verified_external_open"

@@ -201,6 +201,9 @@ async def test_a_company_is_forgotten_around_its_holds(memory: Memory, clone: Cl
     assert planned.held == report.held
     assert [(held.record_id, held.hold_id) for held in report.held] == [(record_id, hold_id)]
     assert report.status is Status.ROWS_ABSENT
+    again = await memory.forget_tenant("altavela")
+    assert (again.found, again.held) == (False, report.held)
+    assert (await memory.forget_tenant("altavela", dry_run=True)).held == report.held
     assert personal(clone, "walnut") == personal(clone, "harbour") == []
     (standing,) = await memory.holds("altavela")
     assert (standing.hold_id, standing.subject, standing.kept) == (hold_id, None, 2)

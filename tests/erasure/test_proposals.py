@@ -97,6 +97,24 @@ async def test_what_was_said_in_sessions_is_proposed_as_well(memory: Memory, clo
     assert report.removed == {"sessions": 1, "messages": 3, "session_facts": 1}
 
 
+@pytest.mark.parametrize("change", ["goal", "items", "fact", "message", "closed"])
+async def test_a_session_that_changed_in_any_way_is_not_forgotten(memory: Memory, change: str) -> None:
+    """Whatever was written into it since was not shown to whoever chose it."""
+    session = person(memory).session("s1")
+    await session.open(goal="my address is Harbour Lane")
+    proposal = await person(memory).propose_forget("my address")
+    await {
+        "goal": lambda: session.set(goal="ship the contract"),
+        "items": lambda: session.set(decisions=["keep the letter"]),
+        "fact": lambda: session.add_fact("has a lawyer", origin=CONFIRMED),
+        "message": lambda: session.append("user", "hello"),
+        "closed": session.close,
+    }[change]()
+    with pytest.raises(PlanChanged):
+        await person(memory).forget_proposed(proposal.token, record_ids=ids(proposal))
+    assert (await session.read()).session_id == "s1"
+
+
 async def test_records_that_say_the_same_are_proposed_one_by_one(memory: Memory) -> None:
     """What recall shows once is several records, and each has to be chosen."""
     ines = person(memory)

@@ -255,6 +255,20 @@ async def test_forgetting_is_not_a_reversible_invalidation(memory: Memory) -> No
     assert await served(ines, "language") == []
 
 
+async def test_a_value_that_an_earlier_version_repeats_is_not_forgotten_alone(memory: Memory) -> None:
+    """Reopening would bring the same value back under another number: it says so, and forgets nothing."""
+    ines = person(memory)
+    for value in ("en", "pt", "es"):
+        await ines.set_preference("language", value, origin=CONFIRMED)
+    last = (await ines.preferences())[0].record_id
+    await ines.forget(last, reopen_previous=True)
+    before = await ines.checksums()
+    for dry_run in (True, False):
+        with pytest.raises(NotFound, match="says the same"):
+            await ines.forget(last, reopen_previous=True, dry_run=dry_run)
+    assert await ines.checksums() == before
+
+
 async def test_a_plan_is_of_exactly_these_records(memory: Memory) -> None:
     """A record more, or another one in the place of one, is refused and removes nothing; the same plan goes through."""
     ines = person(memory)

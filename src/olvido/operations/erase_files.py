@@ -268,7 +268,9 @@ async def _need(transaction: Transaction, step: Step, request: rows.Row) -> _Nee
     if request["held"]:
         # The id of a release is that of its hold: what another one keeps as well may be anything of that life.
         ids = [] if request["target"] == HOLD else request["record_ids"]
-        holds = await standing_in_the_way(transaction, request["subject_key"], ids)
+        holds = await standing_in_the_way(
+            transaction, request["subject_key"], ids, with_facts=bool(request["removed"].get("sessions"))
+        )
         if holds:
             review_at = rows.utc(holds[0]["review_at"])
             need.outcome = Outcome(

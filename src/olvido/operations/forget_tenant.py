@@ -12,7 +12,7 @@ from olvido.domain.report import NAMED_REQUESTS, ForgetReport, HeldRecord
 from olvido.operations.environment import Environment
 from olvido.operations.erasure_requests import Removed, note_applied, noted, take_back
 from olvido.operations.forget import NOTHING, Erasure, count_life, forget_life, read_back, report
-from olvido.storage.holds import would_keep
+from olvido.storage.holds import kept_of_tenant, would_keep
 from olvido.storage.queries import statements
 
 LIVES_AT_ONCE = 100
@@ -78,6 +78,7 @@ async def forget_tenant(
             lives += int(any(counted.values()))
             if progress is not None:
                 progress(lives, total)
+    held = await _with_those_of_before(environment, tenant, held)
     verified_at = None
     if not dry_run and not unverified:
         async with database.administer(tenant) as transaction:
@@ -100,6 +101,12 @@ async def forget_tenant(
         ),
     )
     return replace(found, erasure_ids=tuple(erasure_ids[:NAMED_REQUESTS]), requests=len(erasure_ids))
+
+
+async def _with_those_of_before(environment: Environment, tenant: str, held: list[HeldRecord]) -> list[HeldRecord]:
+    """Of whoever was forgotten earlier, too: a company is not gone while a hold keeps something of it."""
+    async with environment.database.administer(tenant) as transaction:
+        return list(dict.fromkeys([*held, *await kept_of_tenant(transaction)]))
 
 
 async def close_tenant(environment: Environment, tenant: str) -> None:

@@ -39,9 +39,9 @@ async def reopen_previous(
 
     The chain keeps its expiry and its numbering: the new version is the forgotten one plus 1, so that whoever expects
     the forgotten version gets a conflict. The report's chain is "reopened". plan: of a dry run, which is of one
-    version. Raises NotFound if there is no such preference or no earlier value is kept, Conflict if it changed
-    meanwhile, PlanChanged, and what a write raises if the policy does not take the earlier value any more;
-    InvalidScope, TenantClosed.
+    version. Raises NotFound if there is no such preference, no earlier value is kept, or the version before has the
+    same value (it was reopened, or stated again with another end), Conflict if it changed meanwhile, PlanChanged, and
+    what a write raises if the policy does not take the earlier value any more; InvalidScope, TenantClosed.
     """
     wanted = record_uuid(record_id, "record_id")
     database, version = environment.database, environment.policy.version
@@ -150,4 +150,9 @@ async def _chain(transaction: Transaction, record_id: UUID) -> tuple[Preference,
     previous = await transaction.one(_SQL["previous"], record_id=record_id, version=head["version"])
     if previous is None:
         raise NotFound("No earlier value of this preference is kept. Use forget to remove the preference.")
+    if previous["value"] == head["value"] and type(previous["value"]) is type(head["value"]):
+        raise NotFound(
+            "The version before says the same, so that this value would not be gone. Use forget to remove the "
+            "preference with its history, then state the value that is to hold."
+        )
     return rows.preference(head), rows.preference_version(previous)

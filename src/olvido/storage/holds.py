@@ -59,17 +59,29 @@ async def _keep(transaction: Transaction, record_ids: Sequence[UUID] | None, *, 
     return _noted(transaction, holds, found)
 
 
+async def kept_of_tenant(transaction: Transaction) -> tuple[HeldRecord, ...]:
+    """What holds keep of a company already, of whoever was forgotten before; for a worker."""
+    found = await transaction.all(_SQL["kept_of_tenant"])
+    return _records({row["hold_id"]: row for row in found}, found)
+
+
 async def has_holds(transaction: Transaction) -> bool:
     """Whether anything of this life is held."""
     return bool(await _of_life(transaction))
 
 
-async def standing_in_the_way(transaction: Transaction, life: UUID, record_ids: Sequence[UUID]) -> list[rows.Row]:
+async def standing_in_the_way(
+    transaction: Transaction, life: UUID, record_ids: Sequence[UUID], *, with_facts: bool
+) -> list[rows.Row]:
     """The holds that still keep something of an erasure, each with hold_id and review_at; for a worker.
 
-    record_ids: what was erased, empty for the whole life. While there is one, the bytes are in this database.
+    record_ids: what was erased, empty for the whole life. with_facts: sessions went with facts that these do not name,
+    so that any held fact of that life may be one. While there is one, the bytes are in this database.
     """
-    return [*await transaction.all(_SQL["standing_in_the_way"], life=life, record_ids=list(record_ids))]
+    found = await transaction.all(
+        _SQL["standing_in_the_way"], life=life, record_ids=list(record_ids), with_facts=with_facts
+    )
+    return [*found]
 
 
 async def drop_holds(transaction: Transaction, hold_ids: Sequence[UUID]) -> int:

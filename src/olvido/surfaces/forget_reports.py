@@ -91,7 +91,9 @@ def forget(report: ForgetReport, *, tenant: str, asks: bool = False, store: str 
     """
     if not report.found:
         return Group(
-            Text("Nothing of this is stored here, so nothing was removed and nobody follows it up."),
+            Text("Nothing of this is stored here" if not report.held else "Only what legal holds keep is stored here")
+            + Text(", so nothing was removed and nobody follows it up."),
+            *_held(report),
             *_left(report),
             *_to_ask(report),
         )

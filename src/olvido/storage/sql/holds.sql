@@ -126,6 +126,13 @@ SELECT DISTINCT h.hold_id, h.basis, h.review_at, r.record_id
                         WHERE k.tenant_id = %(tenant)s AND k.hold_id = %(hold_id)s)
  ORDER BY h.hold_id, r.record_id
 
+-- name: kept_of_tenant
+-- What holds keep of people of a company who were forgotten, apart from who they were.
+SELECT DISTINCT h.hold_id, h.basis, h.review_at, r.record_id, r.relation
+  FROM olvido.legal_holds h
+  JOIN olvido.held_records r ON r.tenant_id = h.tenant_id AND r.hold_id = h.hold_id
+ WHERE h.tenant_id = %(tenant)s AND r.tenant_id = %(tenant)s AND r.relation <> 'subjects'
+
 -- name: drop_kept
 -- Delete what some holds keep.
 DELETE FROM olvido.held_records WHERE tenant_id = %(tenant)s AND hold_id = ANY(%(hold_ids)s)
@@ -136,10 +143,11 @@ DELETE FROM olvido.legal_holds WHERE tenant_id = %(tenant)s AND hold_id = ANY(%(
 
 -- name: standing_in_the_way
 -- Whether a hold still keeps something of an erasure, so that its bytes cannot be gone: of the records of that life, or
--- of all of it (record_ids is empty).
+-- of all of it (record_ids is empty). A session is named without its facts, which are held under ids of their own.
 SELECT h.hold_id, h.review_at FROM olvido.legal_holds h
  WHERE h.tenant_id = %(tenant)s AND h.subject_key = %(life)s
    AND EXISTS (SELECT FROM olvido.held_records r
                 WHERE r.tenant_id = %(tenant)s AND r.hold_id = h.hold_id
-                  AND (cardinality(%(record_ids)s::uuid[]) = 0 OR r.record_id = ANY(%(record_ids)s)))
+                  AND (cardinality(%(record_ids)s::uuid[]) = 0 OR r.record_id = ANY(%(record_ids)s)
+                       OR (%(with_facts)s AND r.relation = 'session_facts')))
  ORDER BY h.review_at, h.hold_id

@@ -97,16 +97,16 @@ SELECT DISTINCT purpose FROM olvido.index_entries
 -- name: said
 -- What was said and noted in live sessions, by the record that a forget of it takes, with its number in `states`.
 WITH live AS (
-    SELECT record_id, session_id, goal, opened_at, message_count FROM olvido.sessions
+    SELECT record_id, session_id, goal, opened_at, revision FROM olvido.sessions
      WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND expires_at > %(now)s
 )
-SELECT 'session' AS kind, record_id, session_id, goal AS content, opened_at AS at, message_count AS state
+SELECT 'session' AS kind, record_id, session_id, goal AS content, opened_at AS at, revision AS state
   FROM live WHERE goal IS NOT NULL
 UNION ALL
-SELECT 'session', l.record_id, l.session_id, i.content, i.recorded_at, l.message_count FROM olvido.session_items i
+SELECT 'session', l.record_id, l.session_id, i.content, i.recorded_at, l.revision FROM olvido.session_items i
   JOIN live l USING (session_id) WHERE i.tenant_id = %(tenant)s AND i.subject_key = %(subject)s
 UNION ALL
-SELECT 'session', l.record_id, l.session_id, m.content, m.recorded_at, l.message_count FROM olvido.messages m
+SELECT 'session', l.record_id, l.session_id, m.content, m.recorded_at, l.revision FROM olvido.messages m
   JOIN live l USING (session_id) WHERE m.tenant_id = %(tenant)s AND m.subject_key = %(subject)s
 UNION ALL
 SELECT 'fact', f.record_id, l.session_id, f.content, f.recorded_at, 0 FROM olvido.session_facts f
@@ -119,7 +119,7 @@ SELECT 'fact', f.record_id, l.session_id, f.content, f.recorded_at, 0 FROM olvid
 SELECT record_id, version AS state FROM olvido.preferences
  WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND record_id = ANY(%(record_ids)s)
 UNION ALL
-SELECT record_id, message_count FROM olvido.sessions
+SELECT record_id, revision FROM olvido.sessions
  WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND record_id = ANY(%(record_ids)s)
 UNION ALL
 SELECT record_id, 0 FROM olvido.episodes

@@ -109,9 +109,13 @@ def _lines(report: RestoreReport) -> list[str]:
         "were carried out and are missing in this database": report.missing_here,
         "were carried out here and are missing in the ledger": report.missing_in_ledger,
         "were begun, and are finished when the store is opened": report.in_flight,
-        "were taken back, so that nothing is removed for them": report.withdrawn,
     }
     lines += [f"Of the removals, {count} {said}." for said, count in counts.items() if count]
+    if report.withdrawn:
+        numbers = counted(report.withdrawn, "number")
+        lines.append(
+            f"For {numbers} of it nothing is removed: taken back, or skipped when an older ledger was put back."
+        )
     if report.still_here:
         people = counted(report.still_here, "person", "people")
         lines.append(f"Here, although the ledger says that they were forgotten: {people}.")
