@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 import olvido.sync
 from olvido.bootstrap import Settings
 from olvido.errors import InvalidInput
+from tests.places import put_home, server_directory
 
 
 @pytest.mark.parametrize("url", ["postgrsql://bob:canary@localhost/x", "mysql://bob:canary@localhost/x", "://canary"])
@@ -43,3 +45,18 @@ def test_what_was_given_is_not_shown() -> None:
         ledger=None,
     )
     assert "canary" not in repr(settings)
+
+
+@pytest.mark.parametrize("seconds", [0.02, 0.2])
+async def test_opening_that_is_given_up_leaves_no_server(seconds: float) -> None:
+    """Nothing can stop a server that is starting: it is closed once it has started, and the next opening is a first."""
+    with server_directory() as place:
+        home = place / "home"
+        put_home(home)
+        pid_file = home / "pg" / "postmaster.pid"
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(olvido.open(home).opened(), seconds)
+        assert not pid_file.exists()
+        async with olvido.open(home):
+            assert pid_file.exists()
+        assert not pid_file.exists()

@@ -79,6 +79,14 @@ def face(node: ast.ClassDef) -> str:
     return "\n".join(lines)
 
 
+_CLOSING = """if self._portal.is_open:
+            try:
+                self._portal.call({call})
+            except InvalidInput:
+                if self._portal.is_open:  # it comes from inside a call; otherwise another thread was first
+                    raise
+            self._portal.close()"""
+
 _ENDING = """    def __enter__(self) -> Self:
         return self
 
@@ -106,7 +114,7 @@ def method(member: ast.FunctionDef | ast.AsyncFunctionDef, owner: str) -> str:
         if returns == "None":
             body = f"self._portal.call({call})"
         if (owner, member.name) == ("Memory", "close"):
-            body = f"if self._portal.is_open:\n            self._portal.call({call})\n            self._portal.close()"
+            body = _CLOSING.format(call=call)
     else:
         body = f"return {returns}(self._portal, {call})"
     docstring = ast.get_docstring(member, clean=False) or ""

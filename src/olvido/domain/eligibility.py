@@ -10,7 +10,7 @@ from olvido.domain.identifiers import optional_identifier
 from olvido.domain.instants import require_utc
 from olvido.domain.origin import OriginClass
 from olvido.domain.policy import EpisodeRule, Policy
-from olvido.domain.policy_values import ChoiceValue, nfc
+from olvido.domain.policy_values import ChoiceValue, is_well_formed, nfc
 from olvido.domain.records import PRODUCT, Kind
 from olvido.errors import InvalidTime, InvalidValue, NotInPolicy
 
@@ -93,7 +93,7 @@ def _product(rules: Collection[EpisodeRule], product: object) -> str:
         raise InvalidValue(f"product is not used here: no kind of episode that is asked for has a field {PRODUCT}.")
     if not isinstance(product, str) or not product.strip():
         raise InvalidValue("product must be text that is not blank; None does not narrow.")
-    if "\x00" in product or any("\ud800" <= character <= "\udfff" for character in product):
+    if not is_well_formed(product):
         raise InvalidValue("product has a NUL or an unpaired surrogate. Pass well-formed text.")
     name, shapes = nfc(product), [rule.shapes[PRODUCT] for rule in having]
     choices = dict.fromkeys(choice for shape in shapes if isinstance(shape, ChoiceValue) for choice in shape.choices)

@@ -34,6 +34,12 @@ def nfc(text: str) -> str:
     return unicodedata.normalize("NFC", str.__str__(text))
 
 
+def is_well_formed(text: str) -> bool:
+    """Whether `text` has neither a NUL nor half of a surrogate pair, which no database and no UTF-8 holds."""
+    # Most texts are printable, and then no character of them has to be looked at.
+    return text.isprintable() or not any(character == "\x00" or "\ud800" <= character <= "\udfff" for character in text)
+
+
 def _unique(items: tuple[str, ...]) -> tuple[str, ...]:
     items = tuple(nfc(item) for item in items)
     for position, item in enumerate(items):
@@ -83,7 +89,7 @@ class TextValue(Strict):
             raise InvalidValue(f"{name} must be text of 1 to {self.max_length} characters.")
         text = nfc(value)
         plain = text.isprintable()  # most texts are, and then no character of them has to be looked at
-        if not plain and ("\x00" in text or any("\ud800" <= character <= "\udfff" for character in text)):
+        if not plain and not is_well_formed(text):
             raise InvalidValue(f"{name} has a NUL or an unpaired surrogate. Pass well-formed text.")
         if not text.strip():
             raise InvalidValue(f"{name} is blank. Pass 1 to {self.max_length} characters, or leave it out.")

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from olvido.domain.copies import RegisteredCopy, first_step
 from olvido.domain.erasure import Level, StepStatus
-from olvido.errors import PlanChanged
+from olvido.errors import InvalidInput, PlanChanged
 
 
 class Status(StrEnum):
@@ -245,10 +245,12 @@ Plan = ForgetReport | str
 def refuse_another_plan(plan: Plan | None, *, target: str, named: str, planned: Mapping[str, int], drift: int) -> None:
     """Raise PlanChanged if what would be removed differs from the plan by more than `drift` rows.
 
-    target, named, planned: as `plan_hash` takes them, of what would be removed now.
+    target, named, planned: as `plan_hash` takes them, of what would be removed now. Raises InvalidInput for no plan.
     """
     if plan is None:
         return
+    if not isinstance(plan, Plan):
+        raise InvalidInput("plan is the report of a dry run, or its plan_hash.")
     if isinstance(plan, str):
         same = plan == plan_hash(target, named, planned)
     else:

@@ -14,7 +14,7 @@ from uuid import UUID
 
 from olvido.domain.identifiers import optional_identifier, record_uuid
 from olvido.domain.instants import require_utc
-from olvido.domain.policy_values import nfc
+from olvido.domain.policy_values import is_well_formed, nfc
 from olvido.domain.records import RecordKind
 from olvido.errors import InvalidInput, InvalidTime, InvalidValue
 
@@ -102,9 +102,13 @@ def selection(
 
 def distinct_ids(record_ids: Collection[UUID | str]) -> tuple[UUID, ...]:
     """Each id once, in order. Raises InvalidInput if there is none, or one text; InvalidScope for what is no id."""
-    if isinstance(record_ids, str) or not record_ids:
+    try:
+        found = None if isinstance(record_ids, str) else {record_uuid(each, "record_ids") for each in record_ids}
+    except TypeError:
+        found = None
+    if not found:
         raise InvalidInput("record_ids must be a list of at least one record_id that Olvido returned.")
-    return tuple(sorted({record_uuid(each, "record_ids") for each in record_ids}))
+    return tuple(sorted(found))
 
 
 def named(record_ids: Iterable[UUID]) -> str:
@@ -142,6 +146,6 @@ def _cannot(kind: RecordKind | None, conditions: Sequence[str]) -> str:
 
 
 def _name(definition: object) -> str:
-    if not isinstance(definition, str) or not definition.strip() or "\x00" in definition:
+    if not isinstance(definition, str) or not definition.strip() or not is_well_formed(definition):
         raise InvalidValue("definition must be the name of a preference or of a kind of episode.")
     return nfc(definition)

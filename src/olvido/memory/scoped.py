@@ -156,7 +156,7 @@ class ScopedMemory:
         )
 
     async def get_preference(self, key: str) -> Preference | None:
-        """The current value of `key`; None if there is none or it is expired. Raises NotInPolicy."""
+        """The current value of `key`; None if there is none or it is expired. Raises NotInPolicy, LiveState."""
         return await read.get_preference(self._environment, self._caller, key)
 
     async def preferences(self) -> tuple[Preference, ...]:
@@ -164,7 +164,7 @@ class ScopedMemory:
         return await read.list_preferences(self._environment, self._caller)
 
     async def history(self, key: str) -> tuple[PreferenceVersion, ...]:
-        """Every kept version of the live value of `key`, oldest first. Raises NotInPolicy."""
+        """Every kept version of the live value of `key`, oldest first. Raises NotInPolicy, LiveState."""
         return await read.preference_history(self._environment, self._caller, key)
 
     async def record_episode(
@@ -223,7 +223,7 @@ class ScopedMemory:
         )
 
     async def get_episode(self, record_id: UUID | str) -> Episode:
-        """One live episode. Raises NotFound, for a foreign id as for one that never was."""
+        """One live episode. Raises NotFound, for a foreign id as for one that never was, and InvalidScope for no id."""
         return await read.get_episode(self._environment, self._caller, record_id)
 
     async def episodes(

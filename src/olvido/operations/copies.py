@@ -128,7 +128,7 @@ async def confirm_copy(
     """
     required_identifier(tenant, "tenant")
     request = record_uuid(erasure_id, "erasure_id")
-    step = f"{COPY}{copy}"
+    step = f"{COPY}{required_identifier(copy, 'copy')}"
     said = str(_EVIDENCE.check(evidence, "evidence"))
     refuse_secret(said, "evidence")
     async with environment.database.administer(tenant) as transaction:

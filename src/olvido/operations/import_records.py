@@ -87,9 +87,13 @@ async def import_records(
     so nobody asks; asking takes a worker's login, which may read the audit log.
     resume: pass over events that are stored already, without comparing or embedding them again.
     progress: called with how many records are done since the last time.
-    Raises OriginNotGranted, UnsafeDatabase without a worker's login, SubjectForgotten, TenantClosed, and as any write.
+    Raises InvalidInput for what is no record, OriginNotGranted, UnsafeDatabase without a worker's login,
+    SubjectForgotten, TenantClosed, and as any write.
     """
-    taking = _Taking(environment, caller, tuple(records), resume=resume, new_consent=new_consent)
+    given = tuple(records)
+    if not all(isinstance(one, NewPreference | NewEpisode | Stated | Report) for one in given):
+        raise InvalidInput("Pass NewPreference or NewEpisode values.")
+    taking = _Taking(environment, caller, given, resume=resume, new_consent=new_consent)
     done: list[ImportedRecord] = []
     batch = await taking.prepare_next()
     while batch is not None:

@@ -15,7 +15,7 @@ from olvido.domain.policy import EpisodeRule, Policy, expiry
 from olvido.domain.question import speaker
 from olvido.domain.records import PRODUCT, Episode, Fields, NewEpisode, Written
 from olvido.domain.redaction import is_clean
-from olvido.errors import Conflict, EventConflict, InvalidValue
+from olvido.errors import Conflict, EventConflict, InvalidInput, InvalidValue
 from olvido.operations.admission import WITH_MASKS, mask_fields, refuse_credential, require_accepted
 from olvido.operations.environment import Caller, Environment
 from olvido.operations.indexing import Prepared, prepare
@@ -81,8 +81,9 @@ async def record_episode(
     """Store one episode. The same event id with the same body is a no-op, with another body a conflict.
 
     event_id: None, for a note only, makes a new one, so that a retry would store it twice. occurred_at: None takes the
-    origin's time, then now. Raises NotInPolicy, LiveState, InvalidValue, InvalidTime, InvalidScope, OriginNotGranted,
-    OriginNotAccepted, EventConflict, SubjectForgotten, TenantClosed.
+    origin's time, then now. Raises InvalidInput (no origin), NotInPolicy, LiveState, InvalidValue, InvalidTime,
+    InvalidScope, OriginNotGranted, OriginNotAccepted, SecretRefused (an id or the origin carries a credential),
+    EventConflict, Conflict, SubjectForgotten, TenantClosed.
     """
     report = admit(
         environment,
@@ -114,6 +115,8 @@ async def record_episode(
 
 def admit(environment: Environment, caller: Caller, new: NewEpisode) -> Report:
     """What the rules let through of `new`; nothing is read or written. Raises as `record_episode` does."""
+    if not isinstance(new, NewEpisode):
+        raise InvalidInput("Pass NewEpisode values.")
     environment.policy.episode(new.definition)  # refused as not in the policy, whatever else is missing
     source = caller.origin(new.origin, fallback=REQUESTED if new.definition == NOTE else None)
     return admit_report(environment.policy, source, new)

@@ -43,6 +43,7 @@ async def record_episodes(
     conflict with another one. Raises InvalidInput, and as `record_episode` does; a note of the error (PEP 678) says at
     which place the episode stands.
     """
+    episodes = tuple(episodes)
     if len(episodes) > MAX_EPISODES:
         raise InvalidInput(f"Record at most {MAX_EPISODES} episodes in one call; make several calls of more.")
     if not episodes:

@@ -38,7 +38,7 @@ async def open_session(
     """Open a session, or resume the live one by this id; what is given replaces what stands.
 
     expires_at counts only when the session is new: neither reading nor writing extends it.
-    Raises InvalidScope, InvalidValue, InvalidTime, SessionClosed, SubjectForgotten, TenantClosed.
+    Raises InvalidScope, InvalidValue, InvalidTime, SecretRefused, SessionClosed, SubjectForgotten, TenantClosed.
     """
     refuse_credential(session_id=required_identifier(session_id, "session_id"))
     ready = _ready(environment, goal, items or {})

@@ -40,6 +40,7 @@ from olvido.domain.records import (
 )
 from olvido.domain.report import ForgetReport, IndexReport, Plan, PurgeReport
 from olvido.domain.scope import Scope
+from olvido.errors import InvalidInput
 from olvido.operations import (
     compact,
     sessions,
@@ -225,7 +226,7 @@ class ScopedMemory:
         )
 
     def get_preference(self, key: str) -> Preference | None:
-        """The current value of `key`; None if there is none or it is expired. Raises NotInPolicy."""
+        """The current value of `key`; None if there is none or it is expired. Raises NotInPolicy, LiveState."""
         return self._portal.call(self._inner.get_preference(key))
 
     def preferences(self) -> tuple[Preference, ...]:
@@ -233,7 +234,7 @@ class ScopedMemory:
         return self._portal.call(self._inner.preferences())
 
     def history(self, key: str) -> tuple[PreferenceVersion, ...]:
-        """Every kept version of the live value of `key`, oldest first. Raises NotInPolicy."""
+        """Every kept version of the live value of `key`, oldest first. Raises NotInPolicy, LiveState."""
         return self._portal.call(self._inner.history(key))
 
     def record_episode(
@@ -292,7 +293,7 @@ class ScopedMemory:
         )
 
     def get_episode(self, record_id: UUID | str) -> Episode:
-        """One live episode. Raises NotFound, for a foreign id as for one that never was."""
+        """One live episode. Raises NotFound, for a foreign id as for one that never was, and InvalidScope for no id."""
         return self._portal.call(self._inner.get_episode(record_id))
 
     def episodes(
@@ -618,7 +619,11 @@ class Memory:
     def close(self) -> None:
         """Close connections, and stop the embedded server if this was its last handle. Closing twice is harmless."""
         if self._portal.is_open:
-            self._portal.call(self._inner.close())
+            try:
+                self._portal.call(self._inner.close())
+            except InvalidInput:
+                if self._portal.is_open:  # it comes from inside a call; otherwise another thread was first
+                    raise
             self._portal.close()
 
     def __enter__(self) -> Self:
