@@ -319,24 +319,6 @@ async def test_the_search_path_of_the_login_changes_nothing(migrated: Clone) -> 
             assert await guard.inspect(connection, role=APP) == []
 
 
-@pytest.mark.parametrize(
-    "server, found",
-    [
-        ({"server_version": 180006, "pgvector_version": "0.8.6", "has_unaccent": True}, set()),
-        ({"server_version": 170000, "pgvector_version": "0.8.4", "has_unaccent": True}, set()),
-        ({"server_version": 170000, "pgvector_version": "0.10.0", "has_unaccent": True}, set()),
-        ({"server_version": 170000, "pgvector_version": "1.0", "has_unaccent": True}, set()),
-        ({"server_version": 169999, "pgvector_version": "0.8.4", "has_unaccent": True}, {"old_server"}),
-        ({"server_version": 180006, "pgvector_version": "0.8.3", "has_unaccent": True}, {"old_pgvector"}),
-        ({"server_version": 180006, "pgvector_version": "0.8", "has_unaccent": True}, {"old_pgvector"}),
-        ({"server_version": 180006, "pgvector_version": None, "has_unaccent": False}, {"old_pgvector", "no_unaccent"}),
-    ],
-)
-def test_versions_that_are_too_old_are_found(server: dict[str, object], found: set[str]) -> None:
-    """PostgreSQL before 17, pgvector before 0.8.4 and a missing unaccent are refused; newer ones are not."""
-    assert {finding.code for finding in guard._versions(server)} == found
-
-
 async def test_a_database_without_the_schema_is_told_to_migrate(cluster: ServerUrls) -> None:
     """An empty database, which lacks the extensions too, is answered with what to run, long before a timeout."""
     with psycopg.connect(cluster.superuser, autocommit=True) as connection:

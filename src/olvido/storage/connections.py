@@ -20,6 +20,10 @@ NOTHING = "The database answered nothing where one row is certain. Try again."
 ONE_INSTANT = psycopg.IsolationLevel.REPEATABLE_READ
 """Lets all statements of a transaction that only reads see the same instant of the database."""
 
+RECONNECT_SECONDS = 5.0
+"""For so long a connection is tried, with growing pauses, before whoever asks next has another one tried. The pauses
+of the default grow to minutes, which would be waited for after a long outage when the server is back."""
+
 _SQL = statements("scope")
 
 
@@ -57,7 +61,7 @@ async def open_pool(
     pool: Pool = AsyncConnectionPool(
         url,
         connection_class=Connection,
-        kwargs={"row_factory": dict_row},
+        kwargs={"row_factory": dict_row, "client_encoding": "utf8"},
         min_size=idle,
         max_size=size,
         timeout=wait_seconds,
@@ -78,6 +82,8 @@ async def open_pool(
         except BaseException:
             await pool.close()
             raise
+    # Only now: to open it waits as long as it was told to.
+    pool.reconnect_timeout = RECONNECT_SECONDS
     return pool
 
 

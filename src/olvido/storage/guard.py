@@ -101,6 +101,14 @@ def _versions(server: dict[str, Any]) -> list[Finding]:
                 remedy="Use PostgreSQL 17 or newer.",
             )
         )
+    if server["encoding"] != "UTF8":
+        findings.append(
+            Finding(
+                code="encoding",
+                problem=f"The encoding of the database is {server['encoding']}, which cannot hold every text.",
+                remedy="Make a database for Olvido: CREATE DATABASE ... ENCODING 'UTF8' TEMPLATE template0.",
+            )
+        )
     numbers = tuple(int(number) for number in re.findall(r"\d+", server["pgvector_version"] or "0"))
     if numbers < MIN_PGVECTOR:
         findings.append(

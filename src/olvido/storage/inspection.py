@@ -27,7 +27,7 @@ async def connect(url: str, *, seconds: int, autocommit: bool = False) -> Lookin
     """A connection that answers rows as dicts, for the caller to close. Raises DatabaseUnavailable, InvalidInput."""
     try:
         return await psycopg.AsyncConnection.connect(
-            url, row_factory=dict_row, connect_timeout=max(2, seconds), autocommit=autocommit
+            url, row_factory=dict_row, connect_timeout=max(2, seconds), autocommit=autocommit, client_encoding="utf8"
         )
     except psycopg.OperationalError as error:
         raise DatabaseUnavailable(

@@ -102,7 +102,7 @@ def migrate(url: str, *, leaves: int = 64) -> MigrationReport:
         raise InvalidInput(f"leaves must be between 1 and {MAX_LEAVES}.")
     known = known_migrations()
     try:
-        with psycopg.connect(url, autocommit=True, row_factory=dict_row) as connection:
+        with psycopg.connect(url, autocommit=True, row_factory=dict_row, client_encoding="utf8") as connection:
             return _run(connection, known, leaves)
     except psycopg.OperationalError as error:
         raise DatabaseUnavailable(
@@ -114,6 +114,15 @@ def migrate(url: str, *, leaves: int = 64) -> MigrationReport:
             f"The login may not prepare the database: {error.diag.message_primary}. Use a login that may create "
             "roles and the extensions vector and unaccent, or have an administrator create those first."
         ) from None
+    except psycopg.errors.FeatureNotSupported:
+        raise SchemaMismatch(
+            "The server lacks an extension: vector (pgvector 0.8.4 or newer) or unaccent (of PostgreSQL's contrib). "
+            "Install them on the server and run `olvido migrate` again; it continues."
+        ) from None
+    except psycopg.errors.ReadOnlySqlTransaction:
+        raise DatabaseUnavailable(
+            "This server or login is read-only, as a standby is. Name the primary, and a login that may write."
+        ) from None
     except psycopg.ProgrammingError as error:
         if error.sqlstate is None:  # from reading the URL, before there was a server to answer
             raise InvalidInput(UNREADABLE_URL) from None
@@ -123,6 +132,12 @@ def migrate(url: str, *, leaves: int = 64) -> MigrationReport:
 def _run(
     connection: psycopg.Connection[dict[str, object]], known: tuple[Migration, ...], leaves: int
 ) -> MigrationReport:
+    server = connection.execute(_SQL["server"].text).fetchone()
+    if server is not None and server["encoding"] != "UTF8":
+        raise SchemaMismatch(
+            f"The encoding of this database is {server['encoding']}, which cannot hold every text. Make another one: "
+            "CREATE DATABASE ... ENCODING 'UTF8' TEMPLATE template0."
+        )
     connection.execute(_SQL["lock"].text)
     connection.execute((files("olvido.storage") / "migrations" / "roles.sql").read_bytes())
     connection.execute(_SQL["become_owner"].text)

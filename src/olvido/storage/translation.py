@@ -52,6 +52,11 @@ _ANSWERS: tuple[tuple[tuple[type[psycopg.Error], ...], type[OlvidoError], str], 
         "The database refused this login. Run `olvido doctor`: it names the role that is missing.",
     ),
     (
+        (psycopg.errors.InvalidSqlStatementName, psycopg.errors.DuplicatePreparedStatement),
+        UnsafeDatabase,
+        "A pooler shares sessions of the server out. Let it pool by session, or name the server itself in the URL.",
+    ),
+    (
         (psycopg.DataError, psycopg.errors.ProgramLimitExceeded),
         InvalidValue,
         "The database cannot hold this value. Nothing was stored; pass a shorter or well-formed one.",

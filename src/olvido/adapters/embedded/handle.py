@@ -19,7 +19,7 @@ from urllib.parse import quote
 
 from olvido.adapters.embedded import binaries, cluster, locks, postmaster, stray_files
 from olvido.adapters.embedded.account import open_the_way, server_account
-from olvido.adapters.embedded.layout import Layout, prepare, socket_directory
+from olvido.adapters.embedded.layout import PORT, Layout, prepare, socket_directory
 from olvido.errors import DataDirectoryError
 
 WAIT_SECONDS: Final = 60.0
@@ -137,7 +137,7 @@ def _stop_if_unused(layout: Layout) -> None:
 
 def _urls(passwords: Mapping[str, str], sockets: Path) -> ServerUrls:
     superuser, app, worker, eraser = (
-        f"postgresql://{role}:{passwords[role]}@/{cluster.DATABASE}?host={quote(str(sockets), safe='')}"
+        f"postgresql://{role}:{passwords[role]}@/{cluster.DATABASE}?host={quote(str(sockets), safe='')}&port={PORT}"
         for role in cluster.ROLES
     )
     return ServerUrls(superuser=superuser, app=app, worker=worker, eraser=eraser)

@@ -24,7 +24,10 @@ from olvido.adapters.embedded.account import Account
 from olvido.adapters.files import give
 from olvido.errors import DataDirectoryError
 
-SOCKET_NAME: Final = ".s.PGSQL.5432"
+PORT: Final = 5432
+"""Of the name of the socket; said wherever the server is named, or PGPORT of the environment would be taken."""
+
+SOCKET_NAME: Final = f".s.PGSQL.{PORT}"
 _SOCKET_PATH_BYTES: Final = 100
 """Longest path of a socket. The kernel's limit is 107 bytes on Linux and 103 on macOS."""
 _SHORT_PARENT: Final = Path("/tmp")  # noqa: S108 - the directory made in it is private and checked

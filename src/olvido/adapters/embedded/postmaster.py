@@ -19,6 +19,7 @@ from olvido.adapters.embedded import processes
 from olvido.adapters.embedded.binaries import environment, last_lines
 from olvido.adapters.embedded.cluster import Cluster
 from olvido.adapters.embedded.layout import (
+    PORT,
     SOCKET_NAME,
     Layout,
     give_to_owner_of_home,
@@ -180,7 +181,7 @@ def _accepts(socket_directory: Path) -> bool:
     from psycopg.conninfo import make_conninfo
 
     # No password: to be asked for one is to be let in as far as this goes.
-    where = make_conninfo(host=str(socket_directory), dbname="postgres", user="postgres", connect_timeout=2)
+    where = make_conninfo(host=str(socket_directory), port=PORT, dbname="postgres", user="postgres", connect_timeout=2)
     return pq.PGconn.ping(os.fsencode(where)) == pq.Ping.OK
 
 

@@ -45,8 +45,9 @@ SELECT count(*)::integer AS leaves FROM pg_catalog.pg_inherits
  WHERE inhparent = to_regclass('olvido.index_entries')
 
 -- name: server
--- Versions that start-up checks: the server's as a number (180006) and pgvector's as text.
+-- What start-up checks: the server's version as a number (180006), pgvector's as text, and the encoding of the database.
 SELECT current_setting('server_version_num')::integer AS server_version,
+       current_setting('server_encoding') AS encoding,
        (SELECT extversion FROM pg_catalog.pg_extension WHERE extname = 'vector') AS pgvector_version,
        EXISTS (SELECT FROM pg_catalog.pg_extension WHERE extname = 'unaccent') AS has_unaccent
 

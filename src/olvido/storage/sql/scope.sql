@@ -1,9 +1,11 @@
 -- name: settle
--- Settings of a connection on which the text of rows depends: checksums, and instants near the years 1 and 9999. And one
--- that spares planning: partitions are pruned by their bounds, no CHECK constraint excludes any beyond that.
+-- Settings of a connection: those on which the text of rows depends, for checksums and for instants near the years 1 and
+-- 9999; and one that spares planning: partitions are pruned by their bounds, no CHECK constraint excludes any beyond that.
 SELECT set_config('timezone', 'UTC', false), set_config('datestyle', 'ISO, MDY', false),
        set_config('intervalstyle', 'postgres', false), set_config('extra_float_digits', '1', false),
-       set_config('constraint_exclusion', 'off', false)
+       set_config('constraint_exclusion', 'off', false),
+       -- Whatever the login has set: writers that wait for each other go on from what the other committed.
+       set_config('default_transaction_isolation', 'read committed', false), set_config('array_nulls', 'on', false)
 
 -- name: enter
 -- Enter a scope by external id for the rest of the transaction.

