@@ -47,7 +47,7 @@ def test_what_was_given_is_not_shown() -> None:
     assert "canary" not in repr(settings)
 
 
-@pytest.mark.parametrize("seconds", [0.02, 0.2])
+@pytest.mark.parametrize("seconds", [0.02, 0.1])
 async def test_opening_that_is_given_up_leaves_no_server(seconds: float) -> None:
     """Nothing can stop a server that is starting: it is closed once it has started, and the next opening is a first."""
     with server_directory() as place:

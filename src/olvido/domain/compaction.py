@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from olvido.domain.policy_values import TextValue
 from olvido.domain.records import Message
-from olvido.domain.redaction import screen
+from olvido.domain.redaction import WITH_MASKS, screen
 from olvido.errors import CompactionFailed, InvalidValue
 
 MAX_REFERENCES = 1000
@@ -84,7 +84,7 @@ def _conclusion(item: object, messages: Sequence[Message], said: str, length: in
     try:
         shape = TextValue(type="text", max_length=length, multiline=True)
         checked = str(shape.check(text, "a fact"))
-        masked = str(shape.check(screen(checked).text, "a fact with its secrets masked"))
+        masked = str(shape.check(screen(checked).text, f"a fact{WITH_MASKS}"))
         refers = references(numbers, first=messages[0].sequence, until=messages[-1].sequence + 1)
     except InvalidValue as error:
         raise _failed(f"answered what cannot be stored: {str(error).rstrip('.')}") from None

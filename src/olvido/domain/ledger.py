@@ -183,7 +183,8 @@ class RestoreReport:
     locked: whether the database is not served. explanation: why, and what to do. ledger: where it is looked for.
     belongs_to: the ledgers that the database says it belongs to. entries: applied ones in the ledger. missing_here:
     those of them that the database lacks. missing_in_ledger: entries of the database that the ledger lacks. withdrawn:
-    intended once, and not to be applied. in_flight: intended, and finished by whoever opens the database next.
+    numbers that stand for no removal: taken back, or skipped when an older ledger was put back. in_flight: intended,
+    and finished by whoever opens the database next.
     still_here: lives that the ledger calls forgotten and that are in the database all the same.
     """
 

@@ -68,16 +68,24 @@ def judge(current: Preference | None, statement: Statement, *, corrected: bool) 
         return refused
     if current is None:
         return Decision(verdict=Verdict.BEGIN, reason="no live value stands")
-    same = (
-        statement.value == current.value
-        and type(statement.value) is type(current.value)
-        and (statement.keeps_expiry or statement.expires_at == current.expires_at)
-        and statement.origin.origin_class is current.origin.origin_class
-        and statement.purpose == current.purpose
-    )
-    if same:
+    ends_the_same = statement.keeps_expiry or statement.expires_at == current.expires_at
+    if ends_the_same and stands(current, statement.value, statement.origin, statement.purpose):
         return Decision(verdict=Verdict.UNCHANGED, reason="the same value stands with the same origin class")
     return Decision(verdict=Verdict.SUPERSEDE, reason="a newer statement or an explicit correction")
+
+
+def stands(current: Preference, value: JsonScalar, origin: Origin, purpose: str) -> bool:
+    """Whether `value` is what is current, with an origin of the same class and kept for the same purpose."""
+    return (
+        is_same(value, current.value)
+        and origin.origin_class is current.origin.origin_class
+        and purpose == current.purpose
+    )
+
+
+def is_same(value: JsonScalar, other: JsonScalar) -> bool:
+    """Whether two values are one: True is not 1."""
+    return value == other and type(value) is type(other)
 
 
 def _refusal(current: Preference | None, statement: Statement, *, corrected: bool) -> Decision | None:

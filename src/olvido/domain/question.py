@@ -10,7 +10,7 @@ from olvido.domain.characters import fold
 from olvido.domain.day_spans import Steps
 from olvido.domain.identifier_shapes import fragments, identifiers
 from olvido.domain.named_dates import dates, tells_time
-from olvido.domain.policy_values import nfc
+from olvido.domain.policy_values import is_well_formed, nfc
 from olvido.domain.words import asked, is_wordless, stop_language
 from olvido.errors import InvalidValue
 
@@ -70,7 +70,6 @@ _ASKS_WHEN = re.compile(
     r")"
 )
 
-_NO_TEXT = re.compile("[\x00\ud800-\udfff]")
 _END_OF_NAME = re.compile(r"'s\W*$")
 _JOINTS = re.compile(r"\W|_")
 _PARTICLES = frozenset(
@@ -82,7 +81,7 @@ def require_query(value: object, limit: int) -> str:
     """`value` in NFC, as records are. Raises InvalidValue if it is not text, blank, or over `limit` characters."""
     if not isinstance(value, str):
         raise InvalidValue(f"The query must be text; got {type(value).__name__}.")
-    if _NO_TEXT.search(value):
+    if not is_well_formed(value):
         raise InvalidValue("The query has a NUL or an unpaired surrogate. Pass well-formed text.")
     if len(value) > limit:
         raise InvalidValue(f"The query has {len(value)} characters; the policy allows {limit}. Pass a shorter one.")

@@ -35,7 +35,6 @@ from datetime import datetime
 from enum import StrEnum
 from functools import lru_cache
 from math import isnan
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -292,7 +291,7 @@ def _capped(hits: Whole) -> Whole:
     """The same with no word more than MAX_FREQUENCY (3) times, so that two of them add up within their bits."""
     # Of each four bits: one of the upper two makes it more than three, which are the lower two.
     more = (hits >> 2 | hits >> 3) & _EACH_WORD
-    if not _any(more):
+    if not more.any():
         return hits
     return np.where(hits < 0, hits, (hits & 3 * _EACH_WORD) | 3 * more)
 
@@ -309,7 +308,7 @@ def _shares(candidates: Candidates) -> Numbers:
     order = told.argsort()
     in_order = told[order]
     differs = in_order[1:] != in_order[:-1]
-    if np.logical_and.reduce(differs):
+    if differs.all():
         return np.ones(told.shape)
     times = np.diff(np.flatnonzero(differs), prepend=-1, append=differs.size)
     shares = np.empty(told.shape)
@@ -324,7 +323,7 @@ _PRIME = np.int64(1_000_000_007)
 def _bm25(hits: Whole, length: Whole, words: int, shares: Numbers) -> Numbers:
     """The lex of each candidate; NaN where there is nothing to compare. shares: see `_shares`."""
     readable = hits >= 0
-    if not words or not _any(readable):
+    if not words or not readable.any():
         return np.full(hits.shape, np.nan)
     share = np.where(readable, shares, 0)
     total = share.sum()
@@ -346,14 +345,9 @@ def _bm25(hits: Whole, length: Whole, words: int, shares: Numbers) -> Numbers:
 _SHIFTS = WORD_BITS * np.arange(MAX_WORDS)[:, np.newaxis]
 
 
-def _any(values: NDArray[Any]) -> bool:
-    """Whether one is not zero: the method `any` of an array takes several times as long for a hundred of them."""
-    return bool(np.logical_or.reduce(values))
-
-
 def _either(first: Numbers, second: Numbers) -> Numbers:
     unknown = np.isnan(first)
-    if not _any(unknown):
+    if not unknown.any():
         return first
     known = np.where(unknown, second, first)
     return np.where(np.isnan(known), 0, known)
@@ -386,7 +380,7 @@ def _sorted(first: Numbers | Whole, second: Whole, record_id: NDArray[np.void], 
     order = np.lexsort((other, one))
     one, other = one[order], other[order]
     same = one[1:] == one[:-1]
-    if _any(same) and _any(same & (other[1:] == other[:-1])):
+    if same.any() and (same & (other[1:] == other[:-1])).any():
         # Ids decide between equals, which are rare: they are looked at in this case only.
         halves = record_id[places].view(">u8").reshape(-1, 2)
         order = np.lexsort((halves[:, 1], halves[:, 0], second[places], first[places]))

@@ -14,6 +14,9 @@ from dataclasses import dataclass
 from olvido.domain.secret_shapes import MASK, Span, may_hold, spans
 
 UNNAMED = "<unnamed>"
+WITH_MASKS = ", with its secrets masked,"
+"""In messages about the limit of a text: a mask may be longer than what it stands for."""
+
 _NAME = re.compile(r"[^\W\d][\w.-]{0,59}")
 _PASSES = 8
 """A secret glued to another shows where it starts only once the other is masked, so masking is repeated."""

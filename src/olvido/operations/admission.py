@@ -8,13 +8,10 @@ from typing import Protocol
 from olvido.domain.origin import Origin, OriginClass
 from olvido.domain.policy_values import TextValue
 from olvido.domain.records import JsonScalar
-from olvido.domain.redaction import screen
+from olvido.domain.redaction import WITH_MASKS, screen
 from olvido.errors import OriginNotAccepted, SecretRefused
 
 CARD_NUMBER = "card_number"
-
-WITH_MASKS = ", with its secrets masked,"
-"""In messages: a mask may be longer than what it stands for."""
 
 
 class Accepting(Protocol):

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from olvido.domain.export_document import PreferenceRow, StatedValue, VersionRow
 from olvido.domain.instants import is_expired
-from olvido.domain.lifecycle import Statement, Verdict, judge, require_past
+from olvido.domain.lifecycle import Statement, Verdict, judge, require_past, stands
 from olvido.domain.origin import Origin
 from olvido.domain.policy import PreferenceRule
 from olvido.domain.records import Change, IndexState, JsonScalar, Preference
@@ -140,9 +140,7 @@ class _Storing:
     async def _weigh(self, current: Preference, ends: datetime | None) -> None:
         """Judge the exported value against the one that stands, as one that was said or chosen when it says."""
         head, row = self._ready.head, self._ready.row
-        same = current.value == head.value and type(current.value) is type(head.value)
-        same = same and current.purpose == self._ready.rule.purpose
-        if same and current.origin.origin_class is head.origin.origin_class:
+        if stands(current, head.value, head.origin, self._ready.rule.purpose):
             self._tally.unchanged[HEADS] += 1
             if head.said_at > current.said_at:
                 await self._transaction.run(

@@ -91,7 +91,7 @@ async def import_records(
     SubjectForgotten, TenantClosed, and as any write.
     """
     given = tuple(records)
-    if not all(isinstance(one, NewPreference | NewEpisode | Stated | Report) for one in given):
+    if not all(isinstance(one, Incoming) for one in given):
         raise InvalidInput("Pass NewPreference or NewEpisode values.")
     taking = _Taking(environment, caller, given, resume=resume, new_consent=new_consent)
     done: list[ImportedRecord] = []
@@ -112,7 +112,7 @@ async def import_records(
 def paced(size: int, seconds: float) -> int:
     """How many records are next, after `size` were made ready in so long: as many as take a second, from 25 to 1,000.
 
-    With an embedder it may be a thousand times as long as without.
+    With an embedder it takes some hundred times as long as without.
     """
     return max(min(int(size / max(seconds, 0.001)), MORE * size, AT_MOST), AT_FIRST)
 

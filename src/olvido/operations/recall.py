@@ -132,10 +132,8 @@ class _Shown:
             )
             if offered:
                 # A value from before its key became live state is stale, whatever it says.
-                keys_known = [
-                    row for row in found if row["key"] is not None and row["key"] not in self.policy.live_state
-                ]
-                preferences = self._preferences([rows.preference(row) for row in keys_known])
+                current = [rows.preference(row) for row in found if row["key"] is not None]
+                preferences = self._preferences([one for one in current if one.key not in self.policy.live_state])
                 offered = False
             rest = {row["record_id"].bytes: rows.episode(row) for row in found if row["key"] is None}
             read += [

@@ -14,9 +14,9 @@ from olvido.domain.origin import Origin
 from olvido.domain.policy import EpisodeRule, Policy, expiry
 from olvido.domain.question import speaker
 from olvido.domain.records import PRODUCT, Episode, Fields, NewEpisode, Written
-from olvido.domain.redaction import is_clean
+from olvido.domain.redaction import WITH_MASKS, is_clean
 from olvido.errors import Conflict, EventConflict, InvalidInput, InvalidValue
-from olvido.operations.admission import WITH_MASKS, mask_fields, refuse_credential, require_accepted
+from olvido.operations.admission import mask_fields, refuse_credential, require_accepted
 from olvido.operations.environment import Caller, Environment
 from olvido.operations.indexing import Prepared, prepare
 from olvido.storage import rows

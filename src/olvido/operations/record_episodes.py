@@ -90,7 +90,8 @@ async def store_many(
 class _Made:
     """A batch made ready for its statement.
 
-    columns: of each episode by its place (see `row_of`); refused: why others have none. parameters: of the statement.
+    columns: of each episode by its place (see `row_of`); refused: why others have none. parameters: of the statement,
+    which is not needed if there are none.
     """
 
     reports: Sequence[Report]
@@ -159,21 +160,23 @@ def _make(policy_version: str, now: datetime, reports: Sequence[Report], prepare
             columns[place] = row_of(report, ready, now, policy_version)
         except InvalidTime as error:
             refused[place] = error
-    kept = [prepared[place] for place in columns]
-    parameters = {
-        "records": rows.json_rows(list(columns.values())),
-        "words": sparse_vectors([ready.terms.frequencies for ready in kept]),
-        "embeddings": half_vectors([ready.embedding for ready in kept]),
-        "embedder": next((ready.embedder for ready in kept if ready.embedder is not None), None),
-        "indexed_by": None if any(ready.embedder is None for ready in kept) else kept[0].indexed_by if kept else None,
-        "policy_version": policy_version,
-    }
+    parameters: dict[str, object] = {}
+    if columns:
+        kept = [prepared[place] for place in columns]
+        parameters = {
+            "records": rows.json_rows(list(columns.values())),
+            "words": sparse_vectors([ready.terms.frequencies for ready in kept]),
+            "embeddings": half_vectors([ready.embedding for ready in kept]),
+            "embedder": next((ready.embedder for ready in kept if ready.embedder is not None), None),
+            "indexed_by": None if any(ready.embedder is None for ready in kept) else kept[0].indexed_by,
+            "policy_version": policy_version,
+        }
     return _Made(reports=reports, prepared=prepared, columns=columns, refused=refused, parameters=parameters)
 
 
 async def _store(environment: Environment, transaction: Transaction, made: _Made) -> list[Answer]:
     """Those of a batch that are new are stored in one statement."""
-    found = await transaction.all(_SQL["record_many"], **made.parameters) if made.columns else []
+    found = await transaction.all(_SQL["record_many"], **made.parameters) if made.parameters else []
     passed_over = {row["record_id"] for row in found}
     known = [report for report in made.reports if report.record_id in passed_over]
     there = await _stored_events(transaction, known)

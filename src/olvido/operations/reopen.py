@@ -7,6 +7,7 @@ from datetime import datetime
 from uuid import UUID
 
 from olvido.domain.identifiers import record_uuid
+from olvido.domain.lifecycle import is_same
 from olvido.domain.records import Change, NewPreference, Preference, PreferenceVersion
 from olvido.domain.report import Chain, ForgetReport, Plan
 from olvido.errors import Conflict, NotFound, Unavailable
@@ -150,7 +151,7 @@ async def _chain(transaction: Transaction, record_id: UUID) -> tuple[Preference,
     previous = await transaction.one(_SQL["previous"], record_id=record_id, version=head["version"])
     if previous is None:
         raise NotFound("No earlier value of this preference is kept. Use forget to remove the preference.")
-    if previous["value"] == head["value"] and type(previous["value"]) is type(head["value"]):
+    if is_same(previous["value"], head["value"]):
         raise NotFound(
             "The version before says the same, so that this value would not be gone. Use forget to remove the "
             "preference with its history, then state the value that is to hold."

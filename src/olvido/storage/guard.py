@@ -10,6 +10,7 @@ import psycopg
 from olvido.errors import SchemaMismatch, UnsafeDatabase
 from olvido.storage.data_map import DATA_MAP
 from olvido.storage.findings import Finding
+from olvido.storage.inspection import MAKE_UTF8
 from olvido.storage.memberships import beyond
 from olvido.storage.migrations import function_bodies, known_migrations, pending
 from olvido.storage.objects import object_findings
@@ -106,7 +107,7 @@ def _versions(server: dict[str, Any]) -> list[Finding]:
             Finding(
                 code="encoding",
                 problem=f"The encoding of the database is {server['encoding']}, which cannot hold every text.",
-                remedy="Make a database for Olvido: CREATE DATABASE ... ENCODING 'UTF8' TEMPLATE template0.",
+                remedy=MAKE_UTF8,
             )
         )
     numbers = tuple(int(number) for number in re.findall(r"\d+", server["pgvector_version"] or "0"))

@@ -17,6 +17,7 @@ Looking = psycopg.AsyncConnection[DictRow]
 """A connection that only looks."""
 
 # Without what psycopg says about it: that may quote the password.
+MAKE_UTF8 = "Make a database for Olvido: CREATE DATABASE ... ENCODING 'UTF8' TEMPLATE template0."
 UNREADABLE_URL = (
     "The database URL cannot be read. Write it as postgresql://login@host:5432/database, with special characters of "
     "the password percent-encoded."

@@ -14,7 +14,7 @@ import psycopg
 from psycopg.rows import dict_row
 
 from olvido.errors import DatabaseUnavailable, InvalidInput, SchemaMismatch
-from olvido.storage.inspection import UNREADABLE_URL
+from olvido.storage.inspection import MAKE_UTF8, UNREADABLE_URL
 from olvido.storage.queries import statements
 
 log = logging.getLogger("olvido.migrate")
@@ -135,8 +135,7 @@ def _run(
     server = connection.execute(_SQL["server"].text).fetchone()
     if server is not None and server["encoding"] != "UTF8":
         raise SchemaMismatch(
-            f"The encoding of this database is {server['encoding']}, which cannot hold every text. Make another one: "
-            "CREATE DATABASE ... ENCODING 'UTF8' TEMPLATE template0."
+            f"The encoding of this database is {server['encoding']}, which cannot hold every text. {MAKE_UTF8}"
         )
     connection.execute(_SQL["lock"].text)
     connection.execute((files("olvido.storage") / "migrations" / "roles.sql").read_bytes())

@@ -90,9 +90,9 @@ def forget(report: ForgetReport, *, tenant: str, asks: bool = False, store: str 
     asks: it is a plan, and whoever reads it is asked next. store: options that name the store, for commands.
     """
     if not report.found:
+        stored = "Only what legal holds keep" if report.held else "Nothing of this"
         return Group(
-            Text("Nothing of this is stored here" if not report.held else "Only what legal holds keep is stored here")
-            + Text(", so nothing was removed and nobody follows it up."),
+            Text(f"{stored} is stored here, so nothing was removed and nobody follows it up."),
             *_held(report),
             *_left(report),
             *_to_ask(report),
