@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 import olvido.sync
+from olvido.adapters.embedded.handle import EmbeddedServer
 from olvido.bootstrap import Settings
-from olvido.errors import InvalidInput
+from olvido.errors import DataDirectoryError, InvalidInput
 from tests.places import put_home, server_directory
 
 
@@ -60,3 +61,19 @@ async def test_opening_that_is_given_up_leaves_no_server(seconds: float) -> None
         async with olvido.open(home):
             assert pid_file.exists()
         assert not pid_file.exists()
+
+
+async def test_a_server_that_cannot_be_stopped_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What goes wrong when the embedded server is left is raised by closing, not swallowed."""
+    whole = EmbeddedServer.close
+
+    def fails(self: EmbeddedServer) -> None:
+        whole(self)
+        raise DataDirectoryError("The server could not be stopped.")
+
+    monkeypatch.setattr(EmbeddedServer, "close", fails)
+    with server_directory() as place:
+        put_home(place / "home")
+        memory = await olvido.open(place / "home").opened()
+        with pytest.raises(DataDirectoryError, match="could not be stopped"):
+            await memory.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Generator, Iterator, Mapping
-from contextlib import AsyncExitStack, contextmanager, suppress
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from math import ceil
@@ -350,9 +350,11 @@ async def _logins(settings: Settings, stack: AsyncExitStack) -> tuple[str, str |
 
 
 async def _leave(starting: asyncio.Future[EmbeddedServer]) -> None:
-    with suppress(OlvidoError):  # which was raised to whoever waited for it to start
+    try:
         server = await starting
-        await asyncio.to_thread(server.close)
+    except OlvidoError:
+        return  # which was raised to whoever waited for it to start
+    await asyncio.to_thread(server.close)
 
 
 async def _default_embedder(stack: AsyncExitStack) -> Embedder:
