@@ -106,18 +106,19 @@ async def test_each_is_told_apart_in_its_order(word_memory: olvido.Memory, clock
 async def test_a_second_import_changes_nothing(
     word_memory: olvido.Memory, clock: ManualClock, clone: Clone, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """More records than one transaction takes: each is stored once, some hundred in a transaction, told as done."""
+    """More records than one transaction takes: each is stored once, some in a transaction, and told as done."""
     monkeypatch.setattr(import_records, "_PACE", {})
-    records: Records = [note(number) for number in range(AT_FIRST + 5)]
+    monkeypatch.setattr(import_records, "paced", lambda size, _: size)
+    records: Records = [note(number) for number in range(2 * AT_FIRST + 5)]
     records.insert(AT_FIRST, value("pt", clock.now()))
     ana = person(word_memory)
     done: list[int] = []
     outcomes = await ana.import_records(records, progress=done.append)
     assert all(outcome.changed for outcome in outcomes)
-    assert done == [AT_FIRST, 6]
+    assert done == [AT_FIRST, AT_FIRST, 6]
     with administer(clone) as connection:
         cursor = connection.execute("SELECT count(DISTINCT xmin::text) FROM olvido.episodes")
-        assert cursor.fetchone() == (2,)
+        assert cursor.fetchone() == (3,)
     before = await ana.checksums()
     again = await person(word_memory).import_records(records)
     assert {(outcome.changed, outcome.code) for outcome in again} == {(False, None)}
