@@ -295,6 +295,21 @@ async def test_a_wall_that_was_changed_is_refused(migrated: Clone, change: str, 
             await guard.refuse_unsafe(connection, role=APP)
 
 
+@pytest.mark.parametrize(
+    "setting, remedy",
+    [
+        ("row_security = off", "row_security = off.* RESET"),
+        ("search_path = olvido", "search path of the login.* SET SCHEMA"),
+        ("search_path = ''", "search path of the login.* SET search_path"),
+    ],
+)
+async def test_a_setting_with_which_statements_fail_is_named(migrated: Clone, setting: str, remedy: str) -> None:
+    """Whoever opens is told at once which setting it is, not at the first write that something failed."""
+    async with changed(migrated, f"SET LOCAL {setting}") as connection:
+        with pytest.raises(UnsafeDatabase, match=remedy):
+            await guard.refuse_unsafe(connection, role=APP)
+
+
 async def test_a_permissive_policy_is_not_opened(clone: Clone) -> None:
     """The whole way: a policy that lets everybody in keeps `olvido.open` from serving, for requests and for duties."""
     with administer(clone) as connection:
@@ -311,12 +326,20 @@ async def test_temporary_tables_for_everybody_are_refused(migrated: Clone) -> No
     assert [finding.code for finding in found] == ["login_creates_relations"]
 
 
-async def test_the_search_path_of_the_login_changes_nothing(migrated: Clone) -> None:
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "search_path = olvido, public",
+        "search_path = public, olvido",
+        "quote_all_identifiers = on",
+        "standard_conforming_strings = off",
+    ],
+)
+async def test_settings_of_the_login_change_nothing(migrated: Clone, setting: str) -> None:
     """Policies are read as they are, also by a login on whose search path the functions or impostors stand."""
-    impostor = "CREATE FUNCTION public.current_tenant() RETURNS text LANGUAGE sql STABLE RETURN 'x'; SET search_path = "
-    for path in ("olvido, public", "public, olvido", "''"):
-        async with changed(migrated, impostor + path) as connection:
-            assert await guard.inspect(connection, role=APP) == []
+    impostor = "CREATE FUNCTION public.current_tenant() RETURNS text LANGUAGE sql STABLE RETURN 'x'; SET LOCAL "
+    async with changed(migrated, impostor + setting) as connection:
+        assert await guard.inspect(connection, role=APP) == []
 
 
 async def test_a_database_without_the_schema_is_told_to_migrate(cluster: ServerUrls) -> None:

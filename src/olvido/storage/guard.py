@@ -10,7 +10,7 @@ import psycopg
 from olvido.errors import SchemaMismatch, UnsafeDatabase
 from olvido.storage.data_map import DATA_MAP
 from olvido.storage.findings import Finding
-from olvido.storage.inspection import MAKE_UTF8
+from olvido.storage.inspection import HIDDEN, MAKE_UTF8, SHOW
 from olvido.storage.memberships import beyond
 from olvido.storage.migrations import function_bodies, known_migrations, pending
 from olvido.storage.objects import object_findings
@@ -41,29 +41,33 @@ async def inspect(connection: psycopg.AsyncConnection[Any], *, role: str) -> lis
 
     The connection must have dict rows. Raises SchemaMismatch if the schema is missing, older or newer.
     """
-    await connection.execute(_SQL["qualify"].text)
-    table = (await _rows(connection, "version_table"))[0]
-    if not table["present"]:
-        raise SchemaMismatch(
-            "The database has no Olvido schema. Run `olvido migrate --database-url URL` with an owner's login."
-        )
-    findings = [
-        *_versions((await _rows(connection, "server"))[0]),
-        *_login((await _rows(connection, "login"))[0], role),
-    ]
-    if not table["readable"]:
-        return findings or [_UNREADABLE]
-    await _check_schema(connection)
-    relations = await _rows(connection, "relations")
-    return [
-        *findings,
-        *_relations(relations),
-        *_policies(relations, await _rows(connection, "policies")),
-        *_functions(await _rows(connection, "definers"), await _rows(connection, "scope_functions")),
-        *_bodies(await _rows(connection, "bodies")),
-        *object_findings(await _rows(connection, "objects"), unserved=True),
-        *_columns(await _rows(connection, "columns")),
-    ]
+    # Nothing is written, and what `qualify` sets is taken back.
+    async with connection.transaction(force_rollback=True):
+        served = (await _rows(connection, "served"))[0]
+        await connection.execute(_SQL["qualify"].text)
+        table = (await _rows(connection, "version_table"))[0]
+        if not table["present"]:
+            raise SchemaMismatch(
+                "The database has no Olvido schema. Run `olvido migrate --database-url URL` with an owner's login."
+            )
+        findings = [
+            *_versions(server := (await _rows(connection, "server"))[0]),
+            *_settings(served, has_vectors=server["pgvector_version"] is not None),
+            *_login((await _rows(connection, "login"))[0], role),
+        ]
+        if not table["readable"]:
+            return findings or [_UNREADABLE]
+        await _check_schema(connection)
+        relations = await _rows(connection, "relations")
+        return [
+            *findings,
+            *_relations(relations),
+            *_policies(relations, await _rows(connection, "policies")),
+            *_functions(await _rows(connection, "definers"), await _rows(connection, "scope_functions")),
+            *_bodies(await _rows(connection, "bodies")),
+            *object_findings(await _rows(connection, "objects"), unserved=True),
+            *_columns(await _rows(connection, "columns")),
+        ]
 
 
 async def refuse_unsafe(connection: psycopg.AsyncConnection[Any], *, role: str) -> None:
@@ -125,6 +129,22 @@ def _versions(server: dict[str, Any]) -> list[Finding]:
                 code="no_unaccent",
                 problem="The extension unaccent is absent.",
                 remedy="CREATE EXTENSION unaccent.",
+            )
+        )
+    return findings
+
+
+def _settings(served: dict[str, Any], *, has_vectors: bool) -> list[Finding]:
+    """Settings of the login or the database with which statements would fail, however right the schema is."""
+    findings = []
+    if has_vectors and not served["sees_vectors"]:
+        findings.append(Finding(code="hidden_pgvector", problem=HIDDEN, remedy=SHOW))
+    if not served["sees_rows"]:
+        findings.append(
+            Finding(
+                code="row_security_off",
+                problem="The login has row_security = off, so that the server refuses every statement on its rows.",
+                remedy="Take that setting from the login and the database: ALTER ROLE ... or ALTER DATABASE ... RESET.",
             )
         )
     return findings

@@ -18,6 +18,8 @@ Looking = psycopg.AsyncConnection[DictRow]
 
 # Without what psycopg says about it: that may quote the password.
 MAKE_UTF8 = "Make a database for Olvido: CREATE DATABASE ... ENCODING 'UTF8' TEMPLATE template0."
+HIDDEN = "The search path of the login does not name the schema that the types of pgvector are in."
+SHOW = "ALTER ROLE the login SET search_path with that schema, or ALTER EXTENSION vector SET SCHEMA."
 UNREADABLE_URL = (
     "The database URL cannot be read. Write it as postgresql://login@host:5432/database, with special characters of "
     "the password percent-encoded."

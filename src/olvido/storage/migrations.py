@@ -14,7 +14,7 @@ import psycopg
 from psycopg.rows import dict_row
 
 from olvido.errors import DatabaseUnavailable, InvalidInput, SchemaMismatch
-from olvido.storage.inspection import MAKE_UTF8, UNREADABLE_URL
+from olvido.storage.inspection import HIDDEN, MAKE_UTF8, SHOW, UNREADABLE_URL
 from olvido.storage.queries import statements
 
 log = logging.getLogger("olvido.migrate")
@@ -139,6 +139,10 @@ def _run(
         )
     connection.execute(_SQL["lock"].text)
     connection.execute((files("olvido.storage") / "migrations" / "roles.sql").read_bytes())
+    served = connection.execute(_SQL["served"].text).fetchone()
+    if served is not None and not served["sees_vectors"]:
+        raise SchemaMismatch(f"{HIDDEN} {SHOW} Run `olvido migrate` again then; it continues.")
+    connection.execute(_SQL["see_rows"].text)
     connection.execute(_SQL["become_owner"].text)
     connection.execute(_SQL["create_version_table"].text)
     applied = {

@@ -19,9 +19,20 @@ SET ROLE olvido_owner
 -- The migrations that this database has, oldest first.
 SELECT version, name, checksum FROM olvido.schema_version ORDER BY version
 
+-- name: see_rows
+-- Read rows by their policies until the session ends, whatever the login's setting.
+SET row_security = on
+
+-- name: served
+-- What the login's settings, before `qualify` replaces them, would do to what is served.
+SELECT to_regtype('halfvec') IS NOT NULL AND to_regtype('sparsevec') IS NOT NULL AS sees_vectors,
+       current_setting('row_security') = 'on' AS sees_rows
+
 -- name: qualify
--- Until the transaction ends, expressions are printed with the schema of every name, whatever the login's search path.
-SELECT set_config('search_path', 'pg_catalog', true)
+-- Until the transaction ends, expressions are printed with the schema of every name and quotes where these are needed,
+-- and rows are read, whatever the login's settings.
+SELECT set_config('search_path', 'pg_catalog', true), set_config('quote_all_identifiers', 'off', true),
+       set_config('standard_conforming_strings', 'on', true), set_config('row_security', 'on', true)
 
 -- name: version_table
 -- Whether any migration ran here at all, and whether this login may read which.
