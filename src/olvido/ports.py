@@ -133,10 +133,13 @@ class Anchors(Protocol):
     """
 
     async def last(self, tenant: str) -> int:
-        """The number of the seal that was written down last for a company; 0 if there is none."""
+        """The number of the seal that was written down last for a company; 0 if nothing proves that one was."""
 
-    async def furthest(self) -> Mapping[str, Anchor]:
-        """The anchor of the highest seal of each company, of those that count; believes what it reads."""
+    async def heads(self) -> Mapping[str, Sequence[Anchor]]:
+        """Where the numbers of each company ended before they went back, and where they end now, of those that count.
+
+        They go back where a chain went on from an older copy of the database. Believes what it reads.
+        """
 
     async def append(self, anchor: Anchor) -> None:
         """Write an anchor down, durably."""

@@ -228,3 +228,30 @@ def test_keys_of_other_kinds_are_passed_over(keys: KeyDirectory) -> None:
     token = keys.sign_now(b"x", token_type=KIND)
     others: list[object] = [{"kty": "RSA", "n": "AQAB", "e": "AQAB"}, {"kty": "OKP", "crv": "X25519", "x": "AA"}, "no"]
     assert opened(token, {"keys": [*others, *keys.published()["keys"]]}) == b"x"
+
+
+@pytest.mark.parametrize("member", ["d", "x"])
+def test_a_key_whose_parts_do_not_fit_signs_nothing(keys: KeyDirectory, member: str) -> None:
+    """What it would sign nobody could verify; a rotation neither publishes nor retires it."""
+    old = keys.sign_now(b"before", token_type=KIND)
+    found = json.loads((keys.files.path / SIGNING).read_text())
+    found[member] = RFC_KEY[member]
+    (keys.files.path / SIGNING).write_text(json.dumps(found))
+    with pytest.raises(KeysUnavailable, match="not a private Ed25519 key"):
+        keys.sign_now(b"x", token_type=KIND)
+    rotation = keys.rotate()
+    assert (rotation.retired, rotation.published) == (None, 2)
+    assert opened(old, keys.published()) == b"before"
+
+
+@pytest.mark.parametrize("content", [b"\x80\x81\xff", b"[" * 100_000], ids=["bytes", "nested"])
+def test_a_key_that_is_no_text_any_more_is_rotated_away(keys: KeyDirectory, content: bytes) -> None:
+    """Whatever became of the file, signing says what to do, and a rotation goes on."""
+    keys.sign_now(b"before", token_type=KIND)
+    (keys.files.path / SIGNING).write_bytes(content)
+    with pytest.raises(KeysUnavailable, match="olvido keys rotate"):
+        keys.sign_now(b"x", token_type=KIND)
+    assert keys.rotate().published == 2
+    (keys.files.path / PUBLISHED).write_bytes(content)
+    with pytest.raises(KeysUnavailable, match="not a set of keys any more"):
+        keys.verifying()

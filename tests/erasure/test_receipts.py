@@ -296,3 +296,14 @@ async def test_keys_are_not_in_the_database(memory: olvido.Memory, world: World)
         ).fetchall()
         assert len(names) > 10
         assert {connection.execute(query.encode()).fetchone() for (query,) in names} == {(0,)}
+
+
+@pytest.mark.parametrize("token", [b"a.b.c", None, 5])
+def test_a_receipt_is_text(world: World, token: Any) -> None:  # noqa: ANN401 - what a caller may pass
+    """Bytes, as they are read of a file, and anything else get a typed error; so does a set that is none."""
+    with pytest.raises(InvalidInput, match="text of one line"):
+        verify_receipt(token, published(world))
+    others: tuple[Any, ...] = (token, [], "{}")
+    for jwks in others:
+        with pytest.raises(InvalidInput, match="JSON object with a list"):
+            verify_receipt("a.b.c", jwks)

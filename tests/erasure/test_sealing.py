@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
@@ -14,19 +15,20 @@ from psycopg import errors
 
 import olvido
 from olvido.adapters.anchors import FILE, AnchorFile
-from olvido.adapters.keys import VARIABLE, KeyDirectory
+from olvido.adapters.keys import PUBLISHED, VARIABLE, KeyDirectory
 from olvido.adapters.languages import Languages
 from olvido.domain.audit import ROWS_A_SEAL
 from olvido.errors import InvalidInput, InvalidScope, KeysUnavailable, UnsafeDatabase
+from olvido.operations.diagnose import diagnose
 from olvido.storage.queries import statements
 from olvido.workers.duties import Did, DutyName, Seal, duties
-from tests.adapters.forgery import part
+from tests.adapters.forgery import b64, part
 from tests.conftest import Clone
-from tests.erasure.audited import World, act, fill, row_ids
+from tests.erasure.audited import World, act, fill, row_ids, tamper
 from tests.operations.word_embedder import WordEmbedder
 from tests.storage.support import administer, rows
 
-SECOND = timedelta(seconds=1)
+SECOND, DAY = timedelta(seconds=1), timedelta(days=1)
 SEALS = statements("audit_seals")
 
 
@@ -268,3 +270,100 @@ async def test_sealing_and_verifying_read_by_index(memory: olvido.Memory, world:
             plan = "\n".join(line for (line,) in explained)
             assert index in plan, plan
             assert "Seq Scan on audit_log" not in plan, plan
+
+
+FOREIGN_LINES = {
+    "a number beyond all": '{"tenant": "acme", "seal": 1e999, "digest": "0", "at": "2026-01-01T00:00:00Z"}',
+    "a number in a text": '{"tenant": "acme", "seal": "9", "digest": "0", "at": "2026-01-01T00:00:00Z"}',
+    "half a character": '{"tenant": "a\\ud800", "seal": 9, "digest": "0", "at": "2026-01-01T00:00:00Z"}',
+    "a NUL": '{"tenant": "a\\u0000b", "seal": 9, "digest": "0", "at": "2026-01-01T00:00:00Z"}',
+    "no time zone": '{"tenant": "acme", "seal": 9, "digest": "0", "at": "2026-01-01T00:00:00"}',
+}
+
+
+@pytest.mark.parametrize("says", FOREIGN_LINES.values(), ids=FOREIGN_LINES)
+async def test_whatever_a_foreign_line_says_it_is_only_counted(memory: olvido.Memory, world: World, says: str) -> None:
+    """Nothing that somebody wrote among the anchors keeps others from being compared, or a head from being anchored."""
+    await act(memory, "acme")
+    await memory.seal_audit()
+    with (world.keys / FILE).open("a") as file:
+        file.write(f"{b64(b'{}')}.{b64(says.encode())}.{b64(b'x')}\n")
+    report = await memory.verify_audit()
+    assert (report.unreadable_anchors, await problems(memory)) == (1, [])
+    diagnosis = await diagnose(world.clone.app, world.clone.worker, anchors=AnchorFile(KeyDirectory(world.keys)))
+    assert [finding.code for finding in diagnosis.findings if "anchor" in finding.code] == []
+    assert (await memory.seal_audit()).anchored == 0
+
+
+async def test_heads_are_anchored_anew_once_their_key_is_not_published(memory: olvido.Memory, world: World) -> None:
+    """Where a stolen key was taken out, the next look at each company writes its head down with the new one."""
+    await act(memory, "acme")
+    await memory.seal_audit()
+    keys = KeyDirectory(world.keys)
+    keys.rotate()
+    document = keys.published()
+    (world.keys / PUBLISHED).write_text(json.dumps({"keys": document["keys"][:1]}))
+    assert (await memory.seal_audit()).anchored == 1
+    assert (await memory.seal_audit()).anchored == 0
+    tamper(world.clone, b"DELETE FROM olvido.audit_log; DELETE FROM olvido.audit_seals")
+    assert await problems(memory) == ["older_than_anchor"]
+
+
+async def test_what_is_accepted_counts_whatever_the_clock_said_before(memory: olvido.Memory, world: World) -> None:
+    """Anchors are in the order in which they were written: one of a clock that was ahead is not the later one."""
+    await act(memory, "acme")
+    await memory.seal_audit()
+    world.clock.advance(30 * DAY)
+    await act(memory, "acme")
+    await memory.seal_audit()
+    world.clock.advance(-20 * DAY)
+    tamper(world.clone, b"DELETE FROM olvido.audit_log WHERE seal = 2; DELETE FROM olvido.audit_seals WHERE seal = 2")
+    assert await problems(memory) == ["older_than_anchor"]
+    await memory.accept_audit("acme")
+    assert await problems(memory) == []
+
+
+async def test_a_restore_nobody_told_of_is_found_however_far_the_chain_goes_on(
+    memory: olvido.Memory, world: World
+) -> None:
+    """Somebody who looks at `olvido doctor` only later sees it all the same, until it is accepted."""
+    for _ in range(2):
+        await act(memory, "acme")
+        await memory.seal_audit()
+    tamper(world.clone, b"DELETE FROM olvido.audit_log WHERE seal = 2; DELETE FROM olvido.audit_seals WHERE seal = 2")
+    told = []
+    for _ in range(3):
+        await act(memory, "acme")
+        await memory.seal_audit()
+        told += [await _told_by_doctor(world)]
+    assert told == [["audit_differs_from_anchor"]] * 3
+    await memory.accept_audit("acme")
+    assert await _told_by_doctor(world) == []
+
+
+async def _told_by_doctor(world: World) -> list[str]:
+    found = await diagnose(world.clone.app, world.clone.worker, anchors=AnchorFile(KeyDirectory(world.keys)))
+    return [finding.code for finding in found.findings if finding.code.startswith("audit_")]
+
+
+async def test_a_clock_that_was_ahead_delays_no_seal(memory: olvido.Memory, world: World) -> None:
+    """A company that was looked at in the future is due at once when the clock is right again."""
+    await act(memory, "acme")
+    world.clock.advance(30 * DAY)
+    await memory.seal_audit(only_due=True)
+    world.clock.advance(-30 * DAY)
+    await act(memory, "acme", times=1)
+    assert (await memory.seal_audit(only_due=True)).rows > 0
+
+
+async def test_a_row_of_no_calendar_stops_nothing(memory: olvido.Memory, world: World) -> None:
+    """Whatever instant somebody wrote into the audit of a company, all are sealed and verified."""
+    for tenant in ("acme", "zeta"):
+        await act(memory, tenant)
+    await memory.seal_audit()
+    for at in ("infinity", "-infinity", "4713-01-01 BC", "294276-01-01"):
+        fill(world.clone, "acme", 1, at=at)
+    (acme, zeta) = (await memory.verify_audit()).chains
+    assert (acme.unsealed_rows, acme.oldest_unsealed_at, zeta.problems) == (4, None, ())
+    assert (await memory.seal_audit()).rows == 4
+    assert await problems(memory) == []

@@ -320,6 +320,17 @@ def test_without_anchors_the_audit_says_what_it_cannot_tell(cli: Run, monkeypatc
         assert "No anchors are kept here" in said.out
 
 
+def test_a_company_without_an_anchor_is_named(cli: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Another directory of keys than the one that its anchors are in is no proof of anything, and that is said."""
+    cli("remember", SECRET, *SCOPE)
+    cli("audit", "seal")
+    assert "There is no anchor" not in cli("audit", "verify").out
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "other-keys"))
+    said = cli("audit", "verify")
+    assert "There is no anchor of these companies" in said.out
+    assert ("acme",) in {tuple(line.split()) for line in said.out.splitlines()}
+
+
 def test_what_a_hold_keeps_is_said_to_be_kept(
     cli: Run, clone: Clone, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -139,7 +139,7 @@ class KeyDirectory:
             found = json.loads(text)
             if all(isinstance(entry["kid"], str) for entry in found["keys"]):
                 return {"keys": list(found["keys"])}
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             pass
         raise KeysUnavailable(
             f"{self.files.path / PUBLISHED} is not a set of keys any more. Bring it back from your copy: without the "
@@ -160,8 +160,8 @@ class KeyDirectory:
         """Tell what the file system said no to, and what to do about it."""
         try:
             yield
-        except (OSError, UnicodeDecodeError) as error:
-            said = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        except OSError as error:
+            said = error.strerror or str(error)
             raise KeysUnavailable(
                 f"The keys directory {self.files.path} cannot be used: {said}. Let the user who runs this program own "
                 f"it alone, or name another one with {VARIABLE}."
@@ -169,13 +169,21 @@ class KeyDirectory:
 
 
 def _understood(text: str) -> OKPKey | None:
-    """A private key, or None for anything else."""
+    """A private key, or None for anything else: what it would sign has to verify with the public part beside it."""
     from joserfc.errors import JoseError
     from joserfc.jwk import OKPKey
 
     try:
         found = json.loads(text)
         key = OKPKey.import_key({name: found[name] for name in ("kty", "crv", "x", "d")})
-    except (JoseError, ValueError, KeyError, TypeError):
+        is_whole = key.is_private and found["crv"] == ALGORITHM and _derived(key) == found["x"]
+    except (JoseError, ValueError, KeyError, TypeError, RecursionError):
         return None
-    return key if key.is_private and found["crv"] == ALGORITHM else None
+    return key if is_whole else None
+
+
+def _derived(key: OKPKey) -> object:
+    """The public part that belongs to the private one, as a JWK has it."""
+    from joserfc.jwk import OKPKey
+
+    return OKPKey.import_key(key.as_pem(private=True)).as_dict(private=False)["x"]

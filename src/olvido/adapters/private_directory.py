@@ -46,9 +46,12 @@ class PrivateDirectory:
             os.close(fd)
 
     def read(self, name: str, *, secret: bool = False) -> str | None:
-        """The text of a file, or None if it is not there. secret: refuse one that others may read."""
+        """The text of a file, or None if it is not there. secret: refuse one that others may read.
+
+        What is no UTF-8 is read as U+FFFD, which stands in no file that was written whole.
+        """
         try:
-            with (self.path / name).open(encoding="utf-8") as file:
+            with (self.path / name).open(encoding="utf-8", errors="replace") as file:
                 if secret:
                     refuse_open_to_others(os.fstat(file.fileno()), name)
                 return file.read()

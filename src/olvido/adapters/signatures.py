@@ -22,6 +22,7 @@ LONGEST = 16 * 1024 * 1024
 """Characters of the longest token that is looked at. One that names 100,000 records has five million."""
 _HEADER = frozenset({"alg", "kid", "typ"})
 _PARTS = 3
+_NO_SET = 'Published keys are a JSON object with a list "keys", as `olvido keys publish` prints it.'
 LATEST = 253_402_300_799
 """The last second of the year 9999."""
 
@@ -99,9 +100,11 @@ def published_keys(jwks: Mapping[str, object]) -> dict[str, OKPKey]:
     from joserfc.errors import JoseError
     from joserfc.jwk import OKPKey
 
+    if not isinstance(jwks, Mapping):
+        raise InvalidInput(_NO_SET)
     entries = jwks.get("keys")
     if not isinstance(entries, list):
-        raise InvalidInput('Published keys are a JSON object with a list "keys", as `olvido keys publish` prints it.')
+        raise InvalidInput(_NO_SET)
     keys: dict[str, OKPKey] = {}
     for entry in entries:
         if not isinstance(entry, dict) or (entry.get("kty"), entry.get("crv")) != ("OKP", ALGORITHM):

@@ -99,9 +99,9 @@ class AuditChain:
     """The audit of one company, looked at from the first seal to the last.
 
     rows, seals: of the chain. last_sealed_at: None if nothing is sealed. unsealed_rows, oldest_unsealed_at: what no
-    seal is over yet and could be removed without a trace. anchors: how many were compared; None if none are kept here,
-    and then nobody can tell whether the chain was shortened or written anew as a whole. anchored_seal: the last one
-    that an anchor says was there. accepted_at: when a restored chain was last taken as it is.
+    seal is over yet and could be removed without a trace. anchors: how many were compared; None if none are kept here.
+    With none or 0, nobody can tell whether the chain was shortened or written anew as a whole. anchored_seal: the last
+    one that an anchor says was there. accepted_at: when a restored chain was last taken as it is.
     """
 
     tenant: str
@@ -260,8 +260,7 @@ class ChainCheck:
 def counting(anchors: Sequence[Anchor]) -> tuple[Anchor, ...]:
     """The anchors that still count: from the last one on that says that the chain was taken as it is.
 
-    By their instants and not by their lines: a line that is copied to the end of the file stays what it was.
+    anchors: in the order in which they were written, which a clock that was put right does not change.
     """
-    by_time = sorted(anchors, key=lambda anchor: anchor.at)
-    start = max((number for number, anchor in enumerate(by_time) if anchor.accepted), default=0)
-    return tuple(by_time[start:])
+    start = max((number for number, anchor in enumerate(anchors) if anchor.accepted), default=0)
+    return tuple(anchors[start:])

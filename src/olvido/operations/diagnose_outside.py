@@ -58,18 +58,17 @@ async def anchor_findings(anchors: Anchors, connection: Looking, *, limit: int) 
     rows. limit: companies at most.
     """
     try:
-        furthest = await anchors.furthest()
+        heads = await anchors.heads()
     except KeysUnavailable as error:
         return [_of_error(error)], True
-    names = sorted(furthest)
+    names = sorted(heads)
     older: list[str] = []
     differing: list[str] = []
     for name in names[:limit]:
-        anchor = furthest[name]
-        head = await _head(connection, anchor)
-        if head["last"] < anchor.seal:
+        found = [(anchor, await _head(connection, anchor)) for anchor in heads[name]]
+        if any(head["last"] < anchor.seal for anchor, head in found):
             older.append(name)
-        elif head["digest"] != anchor.digest:
+        elif any(head["digest"] != anchor.digest for anchor, head in found):
             differing.append(name)
     return _findings(older, differing), len(names) <= limit
 

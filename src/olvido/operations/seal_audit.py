@@ -110,7 +110,7 @@ class _Sealing:
         """One batch of each company that is due, in turn, so that a busy one keeps no other waiting."""
         while not self.is_at_limit:
             async with self._environment.database.administer() as transaction:
-                row = await transaction.one(_SQL["claim"], until=transaction.now + LEASE)
+                row = await transaction.one(_SQL["claim"], until=transaction.now + LEASE, latest=LATEST)
             if row is None:
                 return
             await self._batch(row["tenant_id"])
@@ -188,6 +188,6 @@ async def _seal(transaction: Transaction) -> _Batch:
     return _Batch(
         rows=len(found),
         head=Anchor(tenant=transaction.tenant, seal=seal, digest=digest, at=transaction.now),
-        oldest_at=min(row["at"] for row in found),
+        oldest_at=min((row["at"] for row in found if row["at"] is not None), default=None),
         full=len(found) == ROWS_A_SEAL,
     )

@@ -22,6 +22,10 @@ NO_ANCHORS = (
     "No anchors are kept here: whether a chain was shortened, or written anew as a whole, cannot be told. Name the "
     "directory of the keys with OLVIDO_KEYS."
 )
+NO_ANCHOR_OF = (
+    "There is no anchor of these companies: whether their chains were shortened, or written anew as a whole, cannot be "
+    "told. If the directory of the keys is another one than it was, name the right one with OLVIDO_KEYS:"
+)
 UNSEALED = "What is not sealed yet could be changed or removed without a trace."
 RESTORED_COPY = (
     "An older copy of the database that was put back looks like this, and so does a chain that somebody shortened or "
@@ -84,6 +88,9 @@ def verified(report: AuditReport, *, store: str = "") -> RenderableType:
         parts.append(under(Text(FOREIGN)))
     if any(chain.anchors is None for chain in report.chains):
         parts.append(Text(NO_ANCHORS))
+    unanchored = [chain.tenant for chain in report.chains if chain.seals and chain.anchors == 0]
+    if unanchored:
+        parts.extend((Text(NO_ANCHOR_OF), *(under(cell(tenant)) for tenant in unanchored)))
     if any(chain.unsealed_rows for chain in report.chains):
         parts.append(Text(UNSEALED))
     verdict = "What is sealed is what was sealed." if report.intact else "The audit is not what was sealed."

@@ -1,7 +1,9 @@
 -- name: claim
--- Take the company whose audit waits longest for a look, and leave it to whoever took it until an instant.
+-- Take the company whose audit waits longest for a look, and leave it to whoever took it until an instant. None is due later
+-- than `latest` from now, unless a clock was ahead when that was written.
 UPDATE olvido.sealing s SET due_at = %(until)s
-  FROM (SELECT tenant_id FROM olvido.sealing WHERE due_at <= %(now)s
+  FROM (SELECT tenant_id FROM olvido.sealing
+         WHERE due_at <= %(now)s OR due_at > %(now)s::timestamptz + %(latest)s::interval
          ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED) AS next
  WHERE s.tenant_id = next.tenant_id
 RETURNING s.tenant_id
@@ -21,8 +23,9 @@ SELECT coalesce(s.seal, 0) AS seal, s.digest, to_jsonb(%(now)s::timestamptz) #>>
     SELECT seal, digest FROM olvido.audit_seals WHERE tenant_id = %(tenant)s ORDER BY seal DESC LIMIT 1) AS s ON true
 
 -- name: unsealed
--- Committed rows that no seal is over, the oldest ids first: each as JSON of all its columns but the seal.
-SELECT audit_id, at, jsonb_build_object(
+-- Committed rows that no seal is over, the oldest ids first: each as JSON of all its columns but the seal. at: NULL where
+-- somebody wrote what is no instant of a calendar.
+SELECT audit_id, CASE WHEN isfinite(at) AND extract(year FROM at) BETWEEN 1 AND 9998 THEN at END AS at, jsonb_build_object(
            'tenant_id', tenant_id, 'audit_id', audit_id, 'subject_key', subject_key, 'action', action, 'kind', kind,
            'record_id', record_id, 'counts', counts, 'policy_version', policy_version, 'at', at)::text AS row
   FROM olvido.audit_log WHERE tenant_id = %(tenant)s AND seal IS NULL ORDER BY audit_id LIMIT %(batch)s
@@ -64,6 +67,7 @@ SELECT l.seal, count(*)::integer AS rows FROM olvido.audit_log l
  GROUP BY l.seal
 
 -- name: window
--- What no seal of a company is over yet.
-SELECT count(*)::integer AS rows, min(at) AS oldest_at FROM olvido.audit_log
+-- What no seal of a company is over yet; oldest_at: of the rows whose instant is one of a calendar.
+SELECT count(*)::integer AS rows,
+       min(at) FILTER (WHERE isfinite(at) AND extract(year FROM at) BETWEEN 1 AND 9998) AS oldest_at FROM olvido.audit_log
  WHERE tenant_id = %(tenant)s AND seal IS NULL
