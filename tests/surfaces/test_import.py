@@ -90,6 +90,7 @@ BAD = [
     pytest.param({**EPISODE, "occurred_at": CANARY}, "not an instant", id="instant"),
     pytest.param({**EPISODE, "occurred_at": "9999-01-01T00:00:00Z"}, "future", id="future"),
     pytest.param({**EPISODE, "event_id": "ev0", "status": "open"}, "event id of line 1", id="repeated"),
+    pytest.param(json.dumps(NOTE)[:-1] + ', "tenant": "zeta"}', "gives a name twice", id="two-owners"),
 ]
 
 
@@ -107,6 +108,12 @@ def test_one_bad_line_is_named_and_nothing_is_written(
     assert "torn.jsonl:1" not in message
     assert CANARY not in answered.out
     assert is_empty(clone)
+
+
+def test_words_of_the_format_are_values_as_well(cli: Run, tmp_path: Path) -> None:
+    """Somebody may be called what a name of the format is."""
+    note = {**NOTE, "tenant": "tenant", "subject": "subject", "text": 'said "tenant" and "subject"'}
+    assert cli("import", written(tmp_path / "in.jsonl", note), "--json").document["written"] == 1
 
 
 def test_a_byte_order_mark_is_no_mistake(cli: Run, tmp_path: Path) -> None:

@@ -88,6 +88,12 @@ VALUES = [
     pytest.param({"kind": "Memory", "content": {"content": "Likes pizza"}}, "Likes pizza", id="langmem"),
     pytest.param({"data": "Likes pizza"}, "Likes pizza", id="data"),
     pytest.param({"food": "pizza", "often": 3}, "food: pizza\noften: 3", id="plain"),
+    pytest.param({"food": "pizza", "often": None}, "food: pizza", id="absent"),
+    pytest.param(
+        {"kind": "Triple", "content": {"subject": "Alice", "predicate": "manages", "context": None}},
+        "subject: Alice\npredicate: manages",
+        id="langmem-schema",
+    ),
 ]
 
 
@@ -123,7 +129,7 @@ BAD = [
     pytest.param(FROM_MEM0, [CANARY], "JSON object", id="list"),
     pytest.param(FROM_STORE, {**ITEM, "namespace": ["other", CANARY]}, "another namespace", id="namespace"),
     pytest.param(FROM_STORE, {**ITEM, "namespace": ["memories", "ana", "x"]}, "another namespace", id="deeper"),
-    pytest.param(FROM_STORE, {**ITEM, "value": {CANARY: {"deep": CANARY}}}, "no text", id="no-text"),
+    pytest.param(FROM_STORE, {**ITEM, "value": {CANARY: {"deep": CANARY}}}, "neither text", id="no-text"),
 ]
 
 
@@ -141,6 +147,30 @@ def test_one_bad_record_is_named_and_nothing_is_written(
         assert reason in message
         assert CANARY not in answered.out
         assert is_empty(clone)
+
+
+def test_one_page_of_several_is_refused(cli: Run, clone: Clone, tmp_path: Path) -> None:
+    """Case 26: whoever moves away does not learn years later that only the first hundred came along."""
+    page = {"count": 300, "next": "https://example.com/?page=2", "previous": None, "results": [MEM0]}
+    answered = cli("import", written(tmp_path / "in.json", page), *FROM_MEM0, "--json")
+    assert (answered.code, is_empty(clone)) == (2, True)
+    assert "one page of several" in answered.document["error"]["message"]
+
+
+def test_what_stands_beside_the_memories_is_named_as_dropped(cli: Run, tmp_path: Path) -> None:
+    """Rule 6: the relations of a graph are not taken, and the report says so."""
+    relation = {"source": "ana", "relationship": "likes", "target": "tea"}
+    file = written(tmp_path / "in.json", {"results": [MEM0], "relations": [relation], "empty": []})
+    dropped = cli("import", file, *FROM_MEM0, "--json").document["dropped"]
+    assert dropped["relations"] == 1
+    assert "empty" not in dropped
+
+
+def test_a_repeated_id_is_named_by_the_number_of_its_record(cli: Run, tmp_path: Path) -> None:
+    """Records of a document are counted, not its lines."""
+    file = written(tmp_path / "in.json", [MEM0, {**MEM0, "memory": "Prefers windows"}])
+    message = cli("import", file, *FROM_MEM0, "--json").document["error"]["message"]
+    assert "record 2: the event id of record 1 again" in message
 
 
 def test_a_torn_line_is_named(cli: Run, tmp_path: Path) -> None:

@@ -24,9 +24,10 @@ _LETTER = f"[^\\W_{UNSPACED[1:]}"
 _CHUNK = re.compile(f"{_LETTER}+(?:[-_./:#@+]{{1,3}}{_LETTER}+)*")
 _SPACED_CHUNK = re.compile(r"[^\W_]+(?:[-_./:#@+]{1,3}[^\W_]+)*")
 _ASCII_CHUNK = re.compile("[0-9A-Za-z]+(?:[-_./:#@+]{1,3}[0-9A-Za-z]+)*")
-"""The same for text of scripts with spaces before _FIRST_UNSPACED, and for ASCII: several times faster."""
+"""The same for text of scripts with spaces before _MAY_BE_UNSPACED, and for ASCII: several times faster."""
 
-_FIRST_UNSPACED = UNSPACED[1]
+_MAY_BE_UNSPACED = re.compile(f"[{UNSPACED[1]}-\U0010ffff]")
+"""From the first script without spaces on."""
 
 _JOINTS = re.compile(r"[^\w]|_")
 _DIGIT = re.compile(r"\d")
@@ -45,7 +46,7 @@ def _chunks(composed: str) -> list[str]:
     """The runs of letters and digits in order, with what joins them; the case stays."""
     if composed.isascii():
         return _ASCII_CHUNK.findall(composed)
-    return (_SPACED_CHUNK if max(composed) < _FIRST_UNSPACED else _CHUNK).findall(composed)
+    return (_CHUNK if _MAY_BE_UNSPACED.search(composed) else _SPACED_CHUNK).findall(composed)
 
 
 def _composed(text: str) -> str:

@@ -11,7 +11,7 @@ the stemmers need of them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
 from unicodedata import category
@@ -75,16 +75,20 @@ def tokens(text: str) -> list[str]:
     """
     found: list[str] = []
     folded = fold(text)
-    for token in (_ASCII_TOKEN if folded.isascii() else _TOKEN).findall(folded):
-        if token.isascii() and token.isalnum():
-            found.append(token)
-        else:
-            found.extend(_split(token))
+    if folded.isascii():
+        for token in _ASCII_TOKEN.findall(folded):
+            if token.isalnum():  # nearly all are
+                found.append(token)
+            else:
+                found += _parts(token)
+    else:
+        for token in _TOKEN.findall(folded):
+            found += [token] if token.isascii() and token.isalnum() else _split(token)
     return found
 
 
 class Keys:
-    """The keys of words, each made once while this is kept: for the texts of one call, and for one thread."""
+    """The keys of words, each made once while this is kept: for texts read together, by one thread at a time."""
 
     def __init__(self) -> None:
         self._made: dict[str, _Made] = {}
@@ -184,28 +188,32 @@ def asked(text: str, language: str) -> tuple[frozenset[int], ...]:
     return tuple(frozenset(islice(groups[at], MAX_KEYS)) for at in sorted(kept[:MAX_WORDS]))
 
 
-def _split(token: str) -> Iterator[str]:
+def _split(token: str) -> list[str]:
     """What one match of _TOKEN gives that is not plainly a word."""
     if _UNSPACED_RUN.match(token):
-        yield from (token[at : at + 2] for at in range(max(1, len(token) - 1)))
-    elif _INITIALS.fullmatch(token):
-        yield token.replace(".", "")
-    else:
-        parts = _JOINT.split(token)
-        if len(parts) > 1 and _ADDRESS.search(token):
-            yield token
-        for part in parts:
-            yield from _without_clitic(part)
+        return [token[at : at + 2] for at in range(max(1, len(token) - 1))]
+    return _parts(token)
 
 
-def _without_clitic(word: str) -> Iterator[str]:
+def _parts(token: str) -> list[str]:
+    """The same of a match in a script with spaces."""
+    if _INITIALS.fullmatch(token):
+        return [token.replace(".", "")]
+    parts = _JOINT.split(token)
+    found = [token] if len(parts) > 1 and _ADDRESS.search(token) else []
+    for part in parts:
+        found += _without_clitic(part) if "'" in part else [part]
+    return found
+
+
+def _without_clitic(word: str) -> list[str]:
     """What the apostrophes leave: caroline's is caroline, don't is dont, l'eau is l and eau."""
     *heads, tail = word.split("'")
     if heads and tail == "t":
         heads[-1] += tail
     elif not heads or tail not in _CLITIC:
         heads.append(tail)
-    yield from heads
+    return heads
 
 
 def _fingerprint() -> int:

@@ -12,6 +12,7 @@ from time import monotonic
 from olvido.domain.export import ImportedRecord
 from olvido.domain.policy import Policy
 from olvido.domain.records import IndexState, NewEpisode, NewPreference, Preference, Written
+from olvido.domain.words import Keys
 from olvido.errors import (
     Conflict,
     ConsentNeeded,
@@ -141,11 +142,12 @@ class _Taking:
         self._taken = 0
         self._resume = resume
         self._new_consent = new_consent
+        self._keys = Keys()
         self._until: datetime | None = None
         self._has_asked = False
 
-    async def prepare(self, given: Sequence[Incoming]) -> _Batch:
-        """Admit the records, and embed those that are left."""
+    async def prepare(self, given: Sequence[Incoming], keys: Keys | None = None) -> _Batch:
+        """Admit the records, and embed those that are left. keys: as `prepare_many` takes them."""
         admit = partial(self._admitted, given)
         admitted = await in_turn(admit) if len(given) > A_PIECE else admit()
         known = {place: one for place, one in enumerate(admitted) if isinstance(one, ImportedRecord)}
@@ -158,6 +160,7 @@ class _Taking:
             [one.language if isinstance(one, Report) else PREFERENCE_LANGUAGE for one in left.values()],
             [one.case_id if isinstance(one, Report) else None for one in left.values()],
             [one.rule.definition if isinstance(one, Report) else None for one in left.values()],
+            keys=keys,
         )
         ready = {place: (one, made) for (place, one), made in zip(left.items(), prepared, strict=True)}
         return _Batch(given=given, known=known | early, ready=ready)
@@ -170,7 +173,7 @@ class _Taking:
             return None
         self._taken += len(given)
         began = monotonic()
-        batch = await self.prepare(given)
+        batch = await self.prepare(given, self._keys)
         _PACE[embedder] = paced(len(given), monotonic() - began)
         return batch
 

@@ -140,17 +140,19 @@ async def prepare_many(
     definitions: Sequence[str | None] | None = None,
     *,
     embed: Embed = passage_vectors,
+    keys: Keys | None = None,
 ) -> list[Prepared]:
     """`prepare` for each of `texts`, with what has the same place in the other lists; embedded in one call.
 
-    definitions: of episodes; None at the place of a preference.
+    definitions: of episodes; None at the place of a preference. keys: shared with other calls, one after the other.
     """
     require_languages(languages)
+    keys = keys or Keys()
     case_ids = case_ids or [None] * len(texts)
     read: list[_Reading] = []
     for start in range(0, len(texts), READ_AT_ONCE):
         part = slice(start, start + READ_AT_ONCE)
-        read_part = partial(_read, environment, texts[part], languages[part], case_ids[part])
+        read_part = partial(_read, environment, texts[part], languages[part], case_ids[part], keys)
         if len(texts) > A_PIECE:
             read += await in_turn(read_part)
         elif None in languages:
@@ -186,12 +188,12 @@ def _read(
     texts: Sequence[str],
     languages: Sequence[str | None],
     case_ids: Sequence[str | None],
+    keys: Keys,
 ) -> list[_Reading]:
     known = [
         environment.detector.detect(text) if language is None else language
         for text, language in zip(texts, languages, strict=True)
     ]
-    keys = Keys()
     read: list[_Reading] = []
     for text, language, case_id in zip(texts, known, case_ids, strict=True):
         let_others_on(len(read))

@@ -9,6 +9,7 @@ from datetime import datetime
 from functools import partial
 
 from olvido.domain.records import Episode, NewEpisode, Written
+from olvido.domain.words import Keys
 from olvido.errors import Conflict, InvalidInput, InvalidTime, OlvidoError
 from olvido.operations.embedding import passage_vectors
 from olvido.operations.environment import Caller, Environment
@@ -55,8 +56,10 @@ async def record_episodes(
     # All of them before the transaction, which is not held open while an embedder works.
     vectors = await passage_vectors(environment, [report.text for report in reports])
 
+    keys = Keys()
+
     async def prepare(batch: slice) -> Sequence[Prepared]:
-        return await _prepared(environment, reports[batch], None if vectors is None else vectors[batch])
+        return await _prepared(environment, reports[batch], None if vectors is None else vectors[batch], keys)
 
     first = await prepare(slice(AT_ONCE))
     written: list[Written[Episode]] = []
@@ -135,7 +138,9 @@ async def _stored(
         made = ahead
 
 
-async def _prepared(environment: Environment, reports: Sequence[Report], vectors: Vectors | None) -> Sequence[Prepared]:
+async def _prepared(
+    environment: Environment, reports: Sequence[Report], vectors: Vectors | None, keys: Keys
+) -> Sequence[Prepared]:
     """Those of `reports`, whose vectors are known."""
 
     async def known(_: Environment, __: Sequence[str]) -> Vectors | None:
@@ -148,6 +153,7 @@ async def _prepared(environment: Environment, reports: Sequence[Report], vectors
         [report.case_id for report in reports],
         [report.rule.definition for report in reports],
         embed=known,
+        keys=keys,
     )
 
 

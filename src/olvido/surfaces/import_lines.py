@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
+from typing import Annotated
 
-from pydantic import ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 from pydantic_core import from_json
 
 from olvido.domain.encoding import MARK
@@ -32,6 +35,10 @@ Progress = Callable[[int], None]
 AnyLine = PreferenceLine | EpisodeLine | NoteLine | CaseLine
 
 _KINDS: Mapping[object, type[AnyLine]] = {"preference": PreferenceLine, "episode": EpisodeLine, "note": NoteLine}
+_LINES: TypeAdapter[AnyLine] = TypeAdapter(
+    Annotated[PreferenceLine | EpisodeLine | NoteLine, Field(discriminator="kind")]
+)
+_OWNERS = (b'"tenant"', b'"subject"')
 
 
 def parse(
@@ -70,7 +77,7 @@ def checked(
         try:
             found = read()
             record = _check(found, policy, now)
-            _check_repeated(found, bodies)
+            _check_repeated(found, bodies, unit)
         except OlvidoError as error:
             problems.append(f"{place.format(number)}: {error}")
         else:
@@ -83,6 +90,28 @@ def checked(
 
 
 def _read(raw: bytes, number: int) -> FileRecord:
+    if any(raw.count(name) > 1 for name in _OWNERS):
+        _refuse_repeated(raw)
+    try:
+        line = _LINES.validate_json(raw)
+    except ValidationError:
+        line = _another(raw)
+    return line.record(number)
+
+
+def _refuse_repeated(raw: bytes) -> None:
+    """Whose a record is, is said once: of two companies or people the last would win, and nobody would see it."""
+    with suppress(ValueError, RecursionError):  # what is no JSON is told where it is read
+        json.loads(raw, object_pairs_hook=_each_once)
+
+
+def _each_once(pairs: list[tuple[str, object]]) -> None:
+    if len(dict(pairs)) < len(pairs):
+        raise InvalidInput("gives a name twice; keep one.")
+
+
+def _another(raw: bytes) -> AnyLine:
+    """A line that is of no kind that is named, or of none at all: then why, from what is told of its kind."""
     try:
         found = from_json(raw)
     except ValueError as error:
@@ -99,7 +128,7 @@ def _read(raw: bytes, number: int) -> FileRecord:
     else:
         raise InvalidInput(f'"kind" must be one of: {", ".join(map(str, _KINDS))}.')
     try:
-        return model.model_validate_json(raw).record(number)
+        return model.model_validate_json(raw)
     except ValidationError as error:
         raise InvalidValue("; ".join(reasons(error))) from None
 
@@ -121,14 +150,14 @@ def _check_expiry(retention: timedelta | None, expires_at: datetime | KeepType |
         expiry(retention, now, expires_at)
 
 
-def _check_repeated(record: FileRecord, bodies: dict[tuple[Scope, str, str], tuple[int, object]]) -> None:
+def _check_repeated(record: FileRecord, bodies: dict[tuple[Scope, str, str], tuple[int, object]], unit: str) -> None:
     new = record.new
     if isinstance(new, NewPreference) or new.event_id is None:
         return
     body = (new.case_id, new.status, new.fields, new.occurred_at)
     line, first = bodies.setdefault((record.scope, new.definition, new.event_id), (record.line, body))
     if body != first:
-        raise InvalidInput(f"the event id of line {line} again, with another body. Give each event its own id.")
+        raise InvalidInput(f"the event id of {unit} {line} again, with another body. Give each event its own id.")
 
 
 def scopes(records: Iterable[ImportRecord]) -> dict[Scope, list[ImportRecord]]:

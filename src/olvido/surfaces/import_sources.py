@@ -21,6 +21,7 @@ from olvido.domain.instants import is_expired
 from olvido.domain.origin import Origin
 from olvido.domain.policy import Policy
 from olvido.domain.records import NewEpisode
+from olvido.domain.redaction import safe_name
 from olvido.domain.scope import Scope
 from olvido.errors import InvalidInput, InvalidValue, OlvidoError
 from olvido.operations.import_tally import ends_at
@@ -32,6 +33,8 @@ SUBJECT = "{subject}"
 ANY = "*"
 
 _LISTS = ("results", "memories", "items")
+_NEXT_PAGE = "next"
+_PAGING = frozenset({"count", _NEXT_PAGE, "previous"})
 _TEXTS = ("content", "text", "memory", "data")
 _MEM0_READ = frozenset({"id", "memory", "user_id", "created_at", "expiration_date"})
 _ITEM_READ = frozenset({"namespace", "key", "value", "created_at"})
@@ -39,11 +42,16 @@ _ITEM_READ = frozenset({"namespace", "key", "value", "created_at"})
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Read:
-    """The records of a file. expired: how many had expired there already. unit: what their numbers count."""
+    """The records of a file.
+
+    expired: how many had expired there already. unit: what their numbers count. beside: names of what else the file
+    holds, of which nothing is taken.
+    """
 
     records: tuple[ImportRecord, ...]
     expired: int
     unit: str
+    beside: tuple[str, ...] = ()
 
 
 class _Shape(BaseModel):
@@ -123,7 +131,7 @@ def _parse(
     progress: Progress | None,
 ) -> Read:
     retention = policy.episode(IMPORTED).retention
-    items, unit = _items(content)
+    items, unit, beside = _items(content)
     expired = 0
     readers: list[tuple[int, Callable[[], FileRecord]]] = []
     for number, item in items:
@@ -142,7 +150,7 @@ def _parse(
         readers.append((number, partial(_given, record)))
     place = f"{name}:{{}}" if unit == "line" else f"{name}: record {{}}"
     records = checked(readers, policy, now, place=place, unit=unit, progress=progress)
-    return Read(records=records, expired=expired, unit=unit)
+    return Read(records=records, expired=expired, unit=unit, beside=beside)
 
 
 def _given(record: FileRecord) -> FileRecord:
@@ -153,19 +161,32 @@ def _fail(error: OlvidoError) -> FileRecord:
     raise error
 
 
-def _items(content: bytes) -> tuple[list[tuple[int, object]], str]:
-    """The objects of a file with their numbers from 1, and what these count."""
+def _items(content: bytes) -> tuple[list[tuple[int, object]], str, tuple[str, ...]]:
+    """The objects of a file with their numbers from 1, what these count, and what else there is.
+
+    Raises InvalidInput for one page of several: the others would be missed without a word.
+    """
     try:
         whole = json.loads(content)
     except (ValueError, RecursionError):
         lines = ((number, raw.removeprefix(MARK)) for number, raw in enumerate(content.splitlines(), start=1))
-        return [(number, _torn(raw)) for number, raw in lines if raw.strip()], "line"
+        return [(number, _torn(raw)) for number, raw in lines if raw.strip()], "line", ()
+    beside: tuple[str, ...] = ()
     if isinstance(whole, dict):
-        lists = [whole[name] for name in _LISTS if isinstance(whole.get(name), list)]
-        whole = lists[0] if lists else [whole]
+        if whole.get(_NEXT_PAGE):
+            raise InvalidInput(
+                "The file is one page of several, since it names the next one. Get all of them, and put their records "
+                "into one list."
+            )
+        found = next((name for name in _LISTS if isinstance(whole.get(name), list)), None)
+        if found is None:
+            whole = [whole]
+        else:
+            beside = tuple(sorted(safe_name(name) for name in whole if whole[name] and name not in {found, *_PAGING}))
+            whole = whole[found]
     if not isinstance(whole, list):
         raise InvalidInput("The file holds neither a list of records nor one record a line.")
-    return list(enumerate(whole, start=1)), "record"
+    return list(enumerate(whole, start=1)), "record", beside
 
 
 def _torn(raw: bytes) -> object:
@@ -234,8 +255,9 @@ def _item(item: object, number: int, *, tenant: str, labels: Sequence[str]) -> F
 def _text(value: Mapping[str, object]) -> tuple[str, frozenset[str]]:
     """What an item says, and the names that were read for it.
 
-    That is the text under one of the usual names, or inside it under "content", as LangMem writes; of an item without
-    any, its plain values, one a line with their names.
+    That is the text under one of the usual names, or inside it under "content", as LangMem writes a memory without a
+    schema. Else the plain values, one a line with their names: those under "content", as LangMem writes one with a
+    schema, or those of the item.
     """
     for name in _TEXTS:
         inner = value.get(name)
@@ -243,9 +265,14 @@ def _text(value: Mapping[str, object]) -> tuple[str, frozenset[str]]:
             inner = inner.get("content")
         if isinstance(inner, str):
             return inner, frozenset({name})
-    if value and all(isinstance(inner, str | int | float) for inner in value.values()):
-        return "\n".join(f"{name}: {inner}" for name, inner in value.items()), frozenset(value)
-    raise InvalidInput(f"value has no text under any of: {', '.join(_TEXTS)}. Take it out of the file.")
+    content = value.get("content")
+    plain, read = (content, frozenset({"content"})) if isinstance(content, dict) else (value, frozenset(value))
+    given = {name: inner for name, inner in plain.items() if inner is not None}
+    if given and all(isinstance(inner, str | int | float) for inner in given.values()):
+        return "\n".join(f"{name}: {inner}" for name, inner in given.items()), read
+    raise InvalidInput(
+        f"value has neither text under any of {', '.join(_TEXTS)} nor plain values only. Take it out of the file."
+    )
 
 
 def _others(given: Mapping[str, object], read: Collection[str]) -> dict[str, object]:

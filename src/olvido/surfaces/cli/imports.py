@@ -153,7 +153,8 @@ def import_(
                 if done:
                     typer.echo(f"Cut short after {done} of {len(read.records)} records; go on with --resume.", err=True)
                 raise
-            return replace(report, expired=read.expired, unit=read.unit)
+            dropped = {**report.dropped, **dict.fromkeys(read.beside, 1)}
+            return replace(report, expired=read.expired, unit=read.unit, dropped=dict(sorted(dropped.items())))
 
     report = run(place, work)
 
