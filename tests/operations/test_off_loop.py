@@ -1,4 +1,4 @@
-"""The one thread for work on many records: in the order of asking, and new in a forked process."""
+"""The one thread for work on many records, in the order of asking, new in a forked process; and what is made ahead."""
 
 from __future__ import annotations
 
@@ -7,9 +7,13 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import AsyncIterator
+from contextlib import aclosing
 from functools import partial
 
-from olvido.operations.off_loop import in_turn
+import pytest
+
+from olvido.operations.off_loop import ahead, in_turn
 
 FORKED = """
 import asyncio, os
@@ -51,3 +55,54 @@ def test_a_forked_process_has_a_thread_of_its_own() -> None:
     """A server that forks its workers after it wrote something: theirs is done as well."""
     ran = subprocess.run([sys.executable, "-c", FORKED], capture_output=True, text=True, check=False, timeout=60)
     assert (ran.stdout, ran.stderr) == ("7\n", "")
+
+
+async def test_the_next_is_made_while_the_caller_is_at_one() -> None:
+    """All come in their order; of those that nobody asked for yet, at most two were begun."""
+    begun: list[int] = []
+
+    async def numbers() -> AsyncIterator[int]:
+        for number in range(6):
+            begun.append(number)
+            await asyncio.sleep(0)
+            yield number
+
+    seen: list[int] = []
+    async with aclosing(ahead(numbers())) as made:
+        async for number in made:
+            for _ in range(10):
+                await asyncio.sleep(0)
+            assert begun[-1] == min(number + 2, 5)
+            seen.append(number)
+    assert seen == list(range(6))
+
+
+@pytest.mark.parametrize("kind", [ValueError, asyncio.CancelledError])
+async def test_what_making_raises_comes_in_its_place(kind: type[BaseException]) -> None:
+    """What was made before is given first; also what looks like being cancelled ends the waiting."""
+
+    async def numbers() -> AsyncIterator[int]:
+        yield 1
+        raise kind
+
+    async with asyncio.timeout(10), aclosing(ahead(numbers())) as made:
+        assert await anext(made) == 1
+        with pytest.raises(kind):
+            await anext(made)
+
+
+async def test_making_ends_with_the_caller() -> None:
+    """Nothing goes on for a caller who has left."""
+    ended: list[bool] = []
+
+    async def numbers() -> AsyncIterator[int]:
+        try:
+            yield 1
+            await asyncio.sleep(3600)
+        finally:
+            ended.append(True)
+
+    async with aclosing(ahead(numbers())) as made:
+        assert await anext(made) == 1
+    assert ended == [True]
+    assert asyncio.all_tasks() == {asyncio.current_task()}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -26,7 +26,7 @@ from olvido.errors import (
 from olvido.operations.consent import last_forget
 from olvido.operations.environment import Caller, Environment
 from olvido.operations.indexing import Prepared, prepare_many, require_languages
-from olvido.operations.off_loop import A_PIECE, in_turn
+from olvido.operations.off_loop import A_PIECE, ahead, in_turn
 from olvido.operations.record_episode import REQUESTED, Report, admit_report
 from olvido.operations.record_episode import admit as admit_episode
 from olvido.operations.record_episodes import store_many
@@ -96,17 +96,11 @@ async def import_records(
         raise InvalidInput("Pass NewPreference or NewEpisode values.")
     taking = _Taking(environment, caller, given, resume=resume, new_consent=new_consent)
     done: list[ImportedRecord] = []
-    batch = await taking.prepare_next()
-    while batch is not None:
-        stored, following = await asyncio.gather(taking.store(batch), taking.prepare_next(), return_exceptions=True)
-        if isinstance(stored, BaseException):
-            raise stored
-        done += stored
-        if progress is not None:
-            progress(len(batch.given))
-        if isinstance(following, BaseException):
-            raise following
-        batch = following
+    async with aclosing(ahead(taking.batches())) as batches:
+        async for batch in batches:
+            done += await taking.store(batch)
+            if progress is not None:
+                progress(len(batch.given))
     return tuple(done)
 
 
@@ -139,7 +133,6 @@ class _Taking:
         self._environment = environment
         self._caller = caller
         self._records = records
-        self._taken = 0
         self._resume = resume
         self._new_consent = new_consent
         self._keys = Keys()
@@ -165,17 +158,16 @@ class _Taking:
         ready = {place: (one, made) for (place, one), made in zip(left.items(), prepared, strict=True)}
         return _Batch(given=given, known=known | early, ready=ready)
 
-    async def prepare_next(self) -> _Batch | None:
-        """The same for the next ones, while those before are being stored; None if there are no more."""
+    async def batches(self) -> AsyncIterator[_Batch]:
+        """All records in batches, each prepared when the one before was taken."""
         embedder = self._environment.embedder.id
-        given = self._records[self._taken : self._taken + _PACE.get(embedder, AT_FIRST)]
-        if not given:
-            return None
-        self._taken += len(given)
-        began = monotonic()
-        batch = await self.prepare(given, self._keys)
-        _PACE[embedder] = paced(len(given), monotonic() - began)
-        return batch
+        taken = 0
+        while given := self._records[taken : taken + _PACE.get(embedder, AT_FIRST)]:
+            taken += len(given)
+            began = monotonic()
+            batch = await self.prepare(given, self._keys)
+            _PACE[embedder] = paced(len(given), monotonic() - began)
+            yield batch
 
     async def store(self, batch: _Batch) -> list[ImportedRecord]:
         """Store a batch and say of each record, in its order, what became of it."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from time import sleep
 from typing import TypeVar
@@ -38,6 +38,43 @@ _THREAD = _Thread()
 async def in_turn(work: Callable[[], _T]) -> _T:
     """What `work` gives, done in the thread once what was asked for before is done. Give it some hundred records."""
     return await asyncio.get_running_loop().run_in_executor(_THREAD.executor, work)
+
+
+async def ahead(source: AsyncIterator[_T]) -> AsyncGenerator[_T]:
+    """What `source` gives, in its order: while the caller is at one, the next is made, and the one after it begun.
+
+    What it raises is raised where it would have given something. Close it (`contextlib.aclosing`): whatever is being
+    made then is given up.
+    """
+    made: asyncio.Queue[_T | _Ended] = asyncio.Queue()
+    room = asyncio.Semaphore(1)
+
+    async def make() -> None:
+        try:
+            async for one in source:
+                made.put_nowait(one)
+                await room.acquire()
+            made.put_nowait(_Ended())
+        except BaseException as error:  # noqa: BLE001 - raised to whoever waits for the next one
+            made.put_nowait(_Ended(error))
+
+    making = asyncio.create_task(make())
+    try:
+        while not isinstance(one := await made.get(), _Ended):
+            room.release()
+            yield one
+        if one.error is not None:
+            raise one.error
+    finally:
+        making.cancel()
+        await asyncio.wait([making])
+
+
+class _Ended:
+    """That there is no more, and what was raised if there should have been."""
+
+    def __init__(self, error: BaseException | None = None) -> None:
+        self.error = error
 
 
 def let_others_on(done: int) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -14,7 +15,7 @@ from olvido.errors import Conflict, InvalidInput, InvalidTime, OlvidoError
 from olvido.operations.embedding import passage_vectors
 from olvido.operations.environment import Caller, Environment
 from olvido.operations.indexing import Prepared, prepare_many, require_languages
-from olvido.operations.off_loop import A_PIECE, in_turn, let_others_on
+from olvido.operations.off_loop import A_PIECE, ahead, in_turn, let_others_on
 from olvido.operations.record_episode import Report, admit, row_of, same_body, store
 from olvido.ports import Vectors
 from olvido.storage import rows
@@ -63,8 +64,11 @@ async def record_episodes(
 
     first = await prepare(slice(AT_ONCE))
     written: list[Written[Episode]] = []
-    async with environment.database.write(caller.life, inserting=True) as transaction:
-        async for made, answers in _stored(environment, transaction, reports, first, prepare):
+    async with (
+        environment.database.write(caller.life, inserting=True) as transaction,
+        aclosing(_stored(environment, transaction, reports, first, prepare)) as stored,
+    ):
+        async for made, answers in stored:
             for report, ready, answer in zip(made.reports, made.prepared, answers, strict=True):
                 if isinstance(answer, OlvidoError):
                     with _At(len(written)):
@@ -85,8 +89,8 @@ async def store_many(
     async def known(batch: slice) -> Sequence[Prepared]:
         return prepared[batch]
 
-    stored = _stored(environment, transaction, reports, prepared[:AT_ONCE], known)
-    return [answer async for _, answers in stored for answer in answers]
+    async with aclosing(_stored(environment, transaction, reports, prepared[:AT_ONCE], known)) as stored:
+        return [answer async for _, answers in stored for answer in answers]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -110,32 +114,22 @@ async def _stored(
     reports: Sequence[Report],
     first: Sequence[Prepared],
     prepare: Prepare,
-) -> AsyncIterator[tuple[_Made, list[Answer]]]:
-    """What `store_many` answers, batch by batch; the next one is made ready while the database is at this one.
+) -> AsyncGenerator[tuple[_Made, list[Answer]]]:
+    """What `store_many` answers, batch by batch; the next ones are made ready while the database is at this one.
 
     first: those of the first batch. prepare: gives those of each other one.
     """
-    batches = (slice(start, start + AT_ONCE) for start in range(0, len(reports), AT_ONCE))
 
-    async def make_next() -> _Made | None:
-        batch = next(batches, None)
-        if batch is None:
-            return None
-        prepared = first if batch.start == 0 else await prepare(batch)
-        make = partial(_make, environment.policy.version, transaction.now, reports[batch], prepared)
-        return await in_turn(make) if len(prepared) > A_PIECE else make()
+    async def make_all() -> AsyncIterator[_Made]:
+        for start in range(0, len(reports), AT_ONCE):
+            batch = slice(start, start + AT_ONCE)
+            prepared = first if start == 0 else await prepare(batch)
+            make = partial(_make, environment.policy.version, transaction.now, reports[batch], prepared)
+            yield await in_turn(make) if len(prepared) > A_PIECE else make()
 
-    made = await make_next()
-    while made is not None:
-        answers, ahead = await asyncio.gather(
-            _store(environment, transaction, made), make_next(), return_exceptions=True
-        )
-        if isinstance(answers, BaseException):
-            raise answers
-        yield made, answers
-        if isinstance(ahead, BaseException):
-            raise ahead
-        made = ahead
+    async with aclosing(ahead(make_all())) as batches:
+        async for made in batches:
+            yield made, await _store(environment, transaction, made)
 
 
 async def _prepared(
