@@ -212,7 +212,7 @@ def test_the_signs_of_a_shape_hide_no_secret(text: str, write: Callable[[str], s
         for name in ("_SHAPES", "_LABELLED"):
             shapes = tuple(replace(shape, signs=frozenset([""])) for shape in getattr(secret_shapes, name))
             every.enter_context(patch.object(secret_shapes, name, shapes))
-        every.enter_context(patch.object(secret_shapes, "_SIGNS", frozenset([""])))
+        every.enter_context(patch.object(secret_shapes, "_BY_MARK", {"": ("",)}))
         every.enter_context(patch.object(secret_shapes, "_EIGHT_DIGITS", re.compile("")))
         assert found == sorted(secret_shapes.spans(written))
 

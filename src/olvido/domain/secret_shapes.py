@@ -8,7 +8,7 @@ signs, one of which is in whatever it matches: most texts have none, and looking
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 Span = tuple[int, int, str]
@@ -106,6 +106,17 @@ _LABELLED = (
     ),
 )
 _SIGNS = frozenset().union(*(shape.signs for shape in (*_SHAPES, *_LABELLED)))
+
+
+def _by_mark(signs: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
+    """The signs that have each of these marks, which most texts have not; with "" those that have none."""
+    found: dict[str, list[str]] = {}
+    for sign in sorted(signs):
+        found.setdefault(next((mark for mark in "_-.:" if mark in sign), ""), []).append(sign)
+    return {mark: tuple(marked) for mark, marked in found.items()}
+
+
+_BY_MARK = _by_mark(_SIGNS)
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}|\d{1,2}[/.]\d{1,2}[/.]\d{2,4}")
 
 _HONEST = """
@@ -138,16 +149,18 @@ _ISSUERS: Mapping[int, re.Pattern[str]] = {
 def may_hold(text: str) -> bool:
     """Whether `text` has what every secret has. Most texts do not, and nothing in them has to be looked for."""
     folded = _folded(text)
-    for sign in _SIGNS:
-        if sign in folded:
-            return True
+    for mark, signs in _BY_MARK.items():
+        if mark in folded:
+            for sign in signs:
+                if sign in folded:
+                    return True
     return _EIGHT_DIGITS.search(text) is not None
 
 
 def spans(text: str) -> Iterator[Span]:
     """Where secrets are in `text`, in any order and possibly overlapping. What is masked already is not a secret."""
     folded = _folded(text)
-    signs = {sign for sign in _SIGNS if sign in folded}
+    signs = {sign for mark, marked in _BY_MARK.items() if mark in folded for sign in marked if sign in folded}
     if signs:
         yield from _shown_by(signs, text)
     if _EIGHT_DIGITS.search(text):
