@@ -6,7 +6,7 @@ import asyncio
 import os
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import AsyncExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from math import ceil
 from pathlib import Path
@@ -18,6 +18,7 @@ from olvido.domain.policy import Policy
 from olvido.domain.policy_file import default_policy, load_policy
 from olvido.errors import EmbedderUnavailable, InvalidInput, InvalidPolicy, OlvidoError
 from olvido.memory import Memory
+from olvido.operations import restore
 from olvido.operations.apply_again import settle
 from olvido.operations.copies import register_copies
 from olvido.operations.diagnose import TriedEmbedder
@@ -287,7 +288,13 @@ async def environment_of(settings: Settings, stack: AsyncExitStack, *, locked: b
         worker_url = request_url
     check = None
     if not locked:
-        await let_in(ledger, worker_url or request_url, worker=worker_url is not None, seconds=ceil(settings.timeout))
+        await let_in(
+            ledger,
+            worker_url or request_url,
+            worker=worker_url is not None,
+            seconds=ceil(settings.timeout),
+            take_over=partial(_replay, settings),
+        )
         check = partial(refuse_restored, ledger)
     requests = await open_pool(
         request_url, size=settings.pool_size, wait_seconds=settings.timeout, name="requests", check=check
@@ -315,6 +322,14 @@ async def environment_of(settings: Settings, stack: AsyncExitStack, *, locked: b
         cache=settings.cache,
         eraser=eraser,
     )
+
+
+async def _replay(settings: Settings) -> None:
+    """Apply the whole ledger, with connections of its own: those of the memory to be are refused until that is done."""
+    async with AsyncExitStack() as stack:
+        environment = await environment_of(replace(settings, cache=None), stack, locked=True)
+        await register_copies(environment)
+        await restore.replay(environment)
 
 
 async def _refuse_unsafe(url: str, role: str, seconds: float) -> bool:

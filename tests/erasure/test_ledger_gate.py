@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import shutil
 from pathlib import Path
@@ -19,7 +18,7 @@ from olvido.adapters import embedded
 from olvido.adapters.ledger import FileLedger
 from olvido.domain.ledger import Standing
 from olvido.errors import InvalidInput, LedgerUnavailable, StoreLocked, UnsafeDatabase
-from tests.conftest import Clone, cloned
+from tests.conftest import Clone
 from tests.contract.support import PlainDetector, PlainEmbedder
 from tests.erasure.restoring import ACME, World, check, copied, opening, personal, replay
 from tests.storage.support import administer, rows
@@ -93,26 +92,6 @@ async def test_a_database_from_before_there_were_ledgers(clone: Clone) -> None:
         connection.execute("DELETE FROM olvido.ledger_entries")
     async with opening(clone) as memory:
         assert (await memory.scope(tenant=ACME, subject="ana").episodes()).items
-
-
-async def test_an_empty_database_takes_over_a_ledger(
-    clone: Clone, cluster: embedded.ServerUrls, template: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Nothing lives in it, so nothing that was forgotten can; that this happened is logged."""
-    await forget_one(clone)
-    with cloned(cluster, template) as empty:
-        with caplog.at_level(logging.WARNING, "olvido.ledger"):
-            await forget_one(empty)
-        assert [vars(record)["action"] for record in caplog.records] == ["ledger_adopted"]
-        assert [entry for _, entry in marks(empty)] == [0, 1, 2]
-        # Whether it is empty is for a worker to see.
-        with cloned(cluster, template) as another:
-            with pytest.raises(StoreLocked, match="restore replay"):
-                await opening(another, worker=False)
-            assert (await check(another)).standing is Standing.ADOPT
-            assert not (await replay(another)).after.locked
-            async with opening(another, worker=False):
-                pass
 
 
 async def test_memory_without_a_mark_is_locked(clone: Clone, ledger: Path) -> None:

@@ -95,10 +95,11 @@ class Marks:
 class Standing(StrEnum):
     """How a database and a ledger go together; only `fits` is served.
 
-    adopt: the database belongs to no ledger yet and may belong to this one. unmarked: it belongs to none, although it
-    holds memory and the ledger has entries. restored: it lacks entries that are applied. older_ledger: it has entries
-    that the ledger lacks. no_ledger: it belongs to one that is not there. other_ledger: it belongs to another one.
-    replaced_ledger: it belongs to one that this one replaces.
+    adopt: the database belongs to no ledger yet and may belong to this one: nothing was forgotten there, or nobody is
+    remembered here, and all entries are applied first. unmarked: it belongs to none, although the ledger has entries
+    and it holds memory, or nobody knows that it does not. restored: it lacks entries that are applied. older_ledger: it
+    has entries that the ledger lacks. no_ledger: it belongs to one that is not there. other_ledger: it belongs to
+    another one. replaced_ledger: it belongs to one that this one replaces.
     """
 
     FITS = "fits"
@@ -134,10 +135,14 @@ def judge(state: LedgerState | None, marks: Marks, *, last: int, inhabited: bool
 
 _WHY = {
     Standing.FITS: "This database fits its erasure ledger at {place}.",
-    Standing.ADOPT: "This database has no erasure ledger yet; the one at {place} becomes its own when it is opened.",
+    Standing.ADOPT: (
+        "This database has no erasure ledger yet; the one at {place} becomes its own when it is opened with the login "
+        "of a worker. What that says was forgotten is applied to it first."
+    ),
     Standing.UNMARKED: (
-        "The erasure ledger at {place} has entries and this database none of them, so it is an older copy, or another "
-        "database. Run `olvido restore replay`, or give it a ledger of its own with OLVIDO_LEDGER."
+        "The erasure ledger at {place} has entries and this database none of them, so it is an older copy, another "
+        "database, or a new one that only the login of a worker can open. Run `olvido restore replay`, or give it a "
+        "ledger of its own with OLVIDO_LEDGER."
     ),
     Standing.RESTORED: (
         "This database lacks {lacking} of the {applied} removals that its erasure ledger at {place} says were carried "

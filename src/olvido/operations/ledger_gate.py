@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,23 +43,28 @@ async def look_at(ledger: Ledger, connection: Looking, *, worker: bool) -> Seen:
     return Seen(standing=standing, state=before, marks=marks)
 
 
-async def let_in(ledger: Ledger, url: str, *, worker: bool, seconds: int) -> None:
+async def let_in(
+    ledger: Ledger, url: str, *, worker: bool, seconds: int, take_over: Callable[[], Awaitable[object]]
+) -> None:
     """Return if the database may be served. One that belongs to no ledger yet is given to this one.
 
-    worker: whether the login of the URL is one. Raises StoreLocked, which says what to do, LedgerUnavailable,
-    DatabaseUnavailable.
+    worker: whether the login of the URL is one. take_over: replays a ledger that has entries, for a database in which
+    nobody is: companies stay closed and imports ask for consent by what is applied, not by what is marked. Raises
+    StoreLocked, which says what to do, LedgerUnavailable, DatabaseUnavailable, and what `take_over` raises.
     """
     async with look(url, seconds=seconds) as connection:
         seen = await look_at(ledger, connection, worker=worker)
     if seen.standing is Standing.ADOPT:
-        state = await ledger.begin()
+        if seen.state is not None and seen.state.last:
+            await take_over()
+            facts = {"action": "ledger_adopted", "ledger": str(seen.state.ledger_id), "entries": seen.state.last}
+            log.warning("an empty database took over a ledger that has entries", extra=facts)
+        else:
+            await ledger.begin()
         connection = await connect(url, seconds=seconds)
         async with translated(), connection:
-            await adopt(connection, state)
+            await adopt(connection, ledger.ledger_id)
             seen = await look_at(ledger, connection, worker=worker)
-        if state.last:
-            facts = {"action": "ledger_adopted", "ledger": str(state.ledger_id), "entries": state.last}
-            log.warning("an empty database took over a ledger that has entries", extra=facts)
     if seen.standing is not Standing.FITS:
         raise StoreLocked(explain(seen.standing, seen.state, seen.marks, ledger.place))
 

@@ -77,16 +77,18 @@ async def replay(
     async with environment.database.administer() as transaction:
         seen = await look_at(environment.ledger, transaction.connection, worker=True)
         _refuse_hopeless(environment, seen, new_ledger=new_ledger)
-        if seen.standing is Standing.ADOPT:
-            await adopt(transaction.connection, await environment.ledger.begin())
-    if seen.standing is Standing.NO_LEDGER:
+    if seen.state is None:
         await environment.ledger.begin(seen.marks.ledgers)
     written_back = 0
     if seen.standing in _KNOWS_MORE:
         written_back = await _write_back(environment, seen)
     done = await _apply_missing(environment, progress)
     # Last of all, so that a database which belonged to another ledger or to none stays locked until then.
-    await _mark(environment, [0])
+    if seen.standing is Standing.ADOPT:
+        async with environment.database.administer() as transaction:
+            await adopt(transaction.connection, environment.ledger.ledger_id)
+    else:
+        await _mark(environment, [0])
     await settle(environment)
     done = done.and_(await _forget_living(environment))
     return ReplayReport(

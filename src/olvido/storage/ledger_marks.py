@@ -37,12 +37,12 @@ async def is_inhabited(connection: Looking) -> bool:
     return bool((await first_row(connection, _SQL["inhabited"]))["inhabited"])
 
 
-async def adopt(connection: Looking, state: LedgerState) -> None:
-    """Let the database belong to this ledger, with all that it has applied, unless it belongs to one already."""
+async def adopt(connection: Looking, ledger_id: UUID) -> None:
+    """Let the database belong to this ledger, unless it belongs to one already. It has what it has of its entries."""
     async with connection.transaction():
         # Two statements: the second has to see what the one before in the queue has committed.
         await all_rows(connection, _SQL["adoption_queue"])
-        await connection.execute(_SQL["adopt"].text, _known(state))
+        await connection.execute(_SQL["adopt"].text, {"ledger": ledger_id})
 
 
 async def missing(connection: Looking, state: LedgerState, *, after: int, batch: int) -> list[int]:

@@ -27,10 +27,9 @@ SELECT EXISTS (SELECT FROM olvido.lives) AS inhabited
 SELECT olvido.queue('', true)
 
 -- name: adopt
--- Belong to a ledger from now on, with all that it has applied, unless this database belongs to one already.
+-- Belong to a ledger from now on, unless this database belongs to one already.
 INSERT INTO olvido.ledger_entries (ledger_id, entry, applied_at)
-SELECT %(ledger)s, g.entry, clock_timestamp() FROM generate_series(0, %(last)s::bigint) AS g (entry)
- WHERE g.entry <> ALL(%(besides)s::bigint[]) AND NOT EXISTS (SELECT FROM olvido.ledger_entries WHERE entry = 0)
+SELECT %(ledger)s, 0, clock_timestamp() WHERE NOT EXISTS (SELECT FROM olvido.ledger_entries WHERE entry = 0)
 ON CONFLICT DO NOTHING
 
 -- name: mark
