@@ -95,12 +95,15 @@ class Ledger(Protocol):
         record_ids: Sequence[UUID] | None,
         version: int | None = None,
         request: Request | None = None,
+        *,
+        took_in: Sequence[UUID] = (),
     ) -> int:
         """Write down durably what is about to be removed, and return the number of the entry, 1 or more.
 
         key: None is the whole company, which stays closed. record_ids: None is the whole life. version: of the one
         record, only this version of it, after which the one before is current again. request: whose removal it is.
-        Raises LedgerUnavailable; nothing may be removed then.
+        took_in: of a whole life, the lives whose exports it took in. Raises LedgerUnavailable; nothing may be removed
+        then.
         """
 
     async def applied(self, entry: int) -> None:

@@ -18,9 +18,9 @@ from tests.contract.support import PlainDetector, PlainEmbedder
 def dying(method: Any, *, after: bool) -> Any:  # noqa: ANN401 - any method of the ledger
     """The method, and the end of this process before or after it."""
 
-    async def dies(*arguments: Any) -> Any:  # noqa: ANN401
+    async def dies(*arguments: Any, **more: Any) -> Any:  # noqa: ANN401
         if after:
-            await method(*arguments)
+            await method(*arguments, **more)
         os.kill(os.getpid(), signal.SIGKILL)
 
     return dies

@@ -142,8 +142,8 @@ async def test_opening_waits_for_one_that_is_under_way(
     go, reached = asyncio.Event(), asyncio.Event()
     intend = FileLedger.intend
 
-    async def paused(self: FileLedger, tenant: str, key: UUID, *rest: Any) -> int:  # noqa: ANN401
-        number = await intend(self, tenant, key, *rest)
+    async def paused(self: FileLedger, tenant: str, key: UUID, *rest: Any, **more: Any) -> int:  # noqa: ANN401
+        number = await intend(self, tenant, key, *rest, **more)
         reached.set()
         await go.wait()
         return number
@@ -179,8 +179,8 @@ async def test_one_that_fails_is_taken_back(clone: Clone, ledger: Path, monkeypa
     intend = FileLedger.intend
     calls: list[int] = []
 
-    async def paused(self: FileLedger, tenant: str, key: UUID, *rest: Any) -> int:  # noqa: ANN401
-        number = await intend(self, tenant, key, *rest)
+    async def paused(self: FileLedger, tenant: str, key: UUID, *rest: Any, **more: Any) -> int:  # noqa: ANN401
+        number = await intend(self, tenant, key, *rest, **more)
         calls.append(number)
         reached.set()
         await go.wait()

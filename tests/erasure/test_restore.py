@@ -195,6 +195,38 @@ async def test_whoever_writes_late_is_refused(clone: Clone, cluster: embedded.Se
         assert not (await check(restored)).locked
 
 
+@pytest.mark.parametrize("here", [True, False])
+async def test_whoever_took_an_export_in_is_known_again(
+    clone: Clone, cluster: embedded.ServerUrls, ledger: Path, *, here: bool
+) -> None:
+    """Rules 20 and 23: an export that a forgotten person had moved here with asks for consent after a replay as well.
+
+    here: whether the backup had the person, who took it in after that; also by a ledger made anew from the database.
+    """
+    async with opening(clone) as memory:
+        elsewhere = memory.scope(tenant=ALTAVELA, subject="ana")
+        await elsewhere.remember("prefers aisle seats")
+        document = (await elsewhere.export()).document
+        if here:
+            await memory.scope(tenant=ACME, subject="ana").remember("was there before")
+    with copied(cluster, clone) as restored, copied(cluster, clone) as another:
+        async with opening(clone) as memory:
+            ana = memory.scope(tenant=ACME, subject="ana")
+            await ana.import_export(document)
+            await ana.forget_all()
+        await replay(restored)
+        shutil.rmtree(ledger)
+        await replay(clone, new_ledger=True)
+        await replay(another)
+        for database in (restored, another):
+            with administer(database) as connection:
+                taken = rows(connection, "SELECT count(*) FROM olvido.audit_log WHERE action = 'imported'")
+                assert taken == [(1,)]
+        async with opening(another) as memory:
+            with pytest.raises(ConsentNeeded):
+                await memory.scope(tenant=ACME, subject="ana").import_export(document)
+
+
 async def test_a_version_with_nothing_before_it_takes_the_rest_along(
     clone: Clone, cluster: embedded.ServerUrls
 ) -> None:

@@ -37,7 +37,8 @@ class Entry:
 
     key: the life; None is the whole company, which stays closed. record_ids: None is all of the life. version: of the
     one record, only this version of it. request: None for the closing of a company, and in entries of releases before
-    it was written down.
+    it was written down. took_in: of a whole life, the lives whose exports it took in, as far as that is known: an
+    import of one of those asks for consent, wherever the entry is applied again.
     """
 
     number: int
@@ -46,6 +47,7 @@ class Entry:
     record_ids: tuple[UUID, ...] | None = None
     version: int | None = None
     request: Request | None = None
+    took_in: tuple[UUID, ...] = ()
 
     @property
     def target(self) -> tuple[str, UUID | None, frozenset[UUID] | None, int | None]:

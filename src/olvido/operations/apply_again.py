@@ -34,6 +34,8 @@ from olvido.storage.record_ids import new_record_id
 
 log = logging.getLogger("olvido.ledger")
 
+_IMPORTED = ("imported", "subject")
+
 TRIES = 3
 """How often an entry is tried that others are trying too."""
 
@@ -86,6 +88,8 @@ class _Again:
         record_ids: Sequence[UUID] | None,
         version: int | None = None,
         request: Request | None = None,
+        *,
+        took_in: Sequence[UUID] = (),
     ) -> int:
         """The number that the entry has, or a new one for what goes beyond it. Raises _Withdrawn, _Done."""
         entry = self._entry
@@ -93,7 +97,7 @@ class _Again:
             raise _Done
         within = record_ids is None if entry.record_ids is None else set(record_ids or ()) <= set(entry.record_ids)
         if not within or (tenant, key, version) != (entry.tenant, entry.key, entry.version):
-            return await self._ledger.intend(tenant, key, record_ids, version, request)
+            return await self._ledger.intend(tenant, key, record_ids, version, request, took_in=took_in)
         # The life is held now, so whoever intended it has ended, one way or the other.
         state = await self._ledger.state()
         if state is not None and entry.number in state.unapplied:
@@ -223,10 +227,13 @@ async def have(environment: Environment, tenant: str, entries: Sequence[Entry]) 
         await _have(transaction, entries, environment, follow_up=True)
 
 
-async def forget_again(environment: Environment, tenant: str, key: UUID) -> Counter[str]:
-    """Forget one life, as a worker. Rows removed, by relation."""
+async def forget_again(
+    environment: Environment, tenant: str, key: UUID, *, took_in: Sequence[UUID] = ()
+) -> Counter[str]:
+    """Forget one life, as a worker. Rows removed, by relation. took_in: lives whose exports it took in elsewhere."""
     async with environment.database.work(tenant, key, lock=False) as transaction:
-        _, removed = await forget_life(environment, transaction, target="subject")
+        await _note(transaction, [(key, *_IMPORTED, life) for life in took_in], environment.policy.version)
+        _, removed = await forget_life(environment, transaction, target="subject", worker=True)
     await noted(environment, removed)
     if removed is None:
         return Counter()
@@ -297,6 +304,12 @@ async def _note_forgotten(transaction: Transaction, entries: Sequence[Entry], po
         if entry.key is not None
         for words, record_id in _audited(entry)
     ]
+    await _note(transaction, audited, policy_version)
+
+
+async def _note(
+    transaction: Transaction, audited: Sequence[tuple[UUID, str, str, UUID | None]], policy_version: str
+) -> None:
     await transaction.run(
         _SQL["note_forgotten"],
         audit_ids=[new_record_id() for _ in audited],
@@ -310,7 +323,7 @@ async def _note_forgotten(transaction: Transaction, entries: Sequence[Entry], po
 
 def _audited(entry: Entry) -> list[tuple[tuple[str, str], UUID | None]]:
     if entry.record_ids is None:
-        return [(("forget", "subject"), None)]
+        return [*((_IMPORTED, life) for life in entry.took_in), (("forget", "subject"), None)]
     words = ("forget", "record") if entry.version is None else ("reopened", "preference")
     return [(words, record_id) for record_id in entry.record_ids]
 
@@ -320,7 +333,7 @@ async def _removed(again: Environment, entry: Entry) -> Mapping[str, int]:
         await close_tenant(again, entry.tenant)
         return {}
     if entry.record_ids is None:
-        return await forget_again(again, entry.tenant, entry.key)
+        return await forget_again(again, entry.tenant, entry.key, took_in=entry.took_in)
     removed = await _holds(again, entry.tenant, entry.record_ids)
     async with again.database.work(entry.tenant, entry.key, lock=False) as transaction:
         row = await transaction.one(_ERASURES["external_id"])

@@ -49,6 +49,22 @@ async def refuse_ended(environment: Environment, tenant: str, life: UUID) -> Non
             )
 
 
+async def taken_in(environment: Environment, transaction: Transaction, *, worker: bool) -> tuple[UUID, ...]:
+    """The lives whose exports the life of this transaction, which is held, took in. worker: whether it is a worker's.
+
+    A request may not read the audit log: without a worker's login beside it, none is known.
+    """
+    life = transaction.key
+    if worker:
+        found = await transaction.all(_SQL["taken_in"], life=life)
+    elif environment.database.has_worker:
+        async with environment.database.administer(transaction.tenant) as beside:
+            found = await beside.all(_SQL["taken_in"], life=life)
+    else:
+        return ()
+    return tuple(row["record_id"] for row in found)
+
+
 async def forgotten_records(
     environment: Environment, tenant: str, lives: Collection[UUID], record_ids: Collection[UUID], *, after: datetime
 ) -> frozenset[UUID]:

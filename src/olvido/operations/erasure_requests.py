@@ -46,7 +46,8 @@ class Asked:
     target, named: the words and the id that the plan is of. record_ids: None is the whole life. version: only this one
     of the one record. external: the id by which copies outside find the person; None where the caller has to look.
     audited: whether the audit rows are written here; False where the removal writes its own. inside: nothing outside
-    this database ever had it but what copies the database whole.
+    this database ever had it but what copies the database whole. took_in: of a whole life, the lives whose exports it
+    took in.
     """
 
     target: str
@@ -57,6 +58,7 @@ class Asked:
     plan: Plan | None = None
     audited: bool = True
     inside: bool = False
+    took_in: tuple[UUID, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -99,7 +101,9 @@ async def remove(
         row = await transaction.one(_SQL["external_id"])
         external = None if row is None else str(row["external_id"])
     request = Request(erasure_id=new_record_id(), requested_at=transaction.now, target=asked.target)
-    entry = await environment.ledger.intend(transaction.tenant, key, asked.record_ids, asked.version, request)
+    entry = await environment.ledger.intend(
+        transaction.tenant, key, asked.record_ids, asked.version, request, took_in=asked.took_in
+    )
     again, known = environment.again, None
     if again is not None and again.number == entry:
         known = again.request

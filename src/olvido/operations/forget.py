@@ -16,6 +16,7 @@ from olvido.domain.lineage import handed_over
 from olvido.domain.report import Chain, ForgetReport, HeldRecord, Plan, local_copies, outside_copies, overall, plan_hash
 from olvido.domain.selection import named as named_by
 from olvido.errors import SubjectForgotten, Unavailable
+from olvido.operations.consent import taken_in
 from olvido.operations.environment import Caller, Environment
 from olvido.operations.erasure_requests import Asked, Removed, noted, remove, settle_rows
 from olvido.storage.data_map import FORGOTTEN
@@ -241,15 +242,25 @@ async def forget_life(
     target: str,
     external: str | None = None,
     plan: Plan | None = None,
+    worker: bool = False,
 ) -> tuple[dict[str, int], Removed | None]:
-    """Delete one life by the data map, in the caller's transaction. Rows planned by relation, and what was removed."""
+    """Delete one life by the data map, in the caller's transaction. Rows planned by relation, and what was removed.
+
+    worker: whether the transaction is a worker's.
+    """
     if transaction.key is None:
         return dict(NOTHING), None
     await transaction.queue(_SQL["queue_for_life"])
     if await transaction.one(_DATA_MAP["lock_subject"]) is None:
         return dict(NOTHING), None
     planned = await count_life(transaction)
-    asked = Asked(target=target, named=str(transaction.key), external=external, plan=plan)
+    asked = Asked(
+        target=target,
+        named=str(transaction.key),
+        external=external,
+        plan=plan,
+        took_in=await taken_in(environment, transaction, worker=worker),
+    )
 
     async def act() -> Counter[str]:
         return await remove_life(transaction)

@@ -63,7 +63,7 @@ async def forget_tenant(
                     counted = await count_life(transaction)
                     held.extend(await would_keep(transaction, None))
                 else:
-                    counted, gone = await forget_life(environment, transaction, target="tenant")
+                    counted, gone = await forget_life(environment, transaction, target="tenant", worker=True)
                 planned.update(counted)
                 kept.update(transaction.kept)
             await noted(environment, gone)

@@ -233,6 +233,7 @@ async def _removals(environment: Environment) -> AsyncIterator[list[Entry]]:
                     request=Request(
                         erasure_id=row["erasure_id"], requested_at=utc(row["requested_at"]), target=row["target"]
                     ),
+                    took_in=tuple(row["took_in"]),
                 )
                 for row in rows
             ]

@@ -46,9 +46,11 @@ class Ledger:
         record_ids: Sequence[UUID] | None,
         version: int | None = None,
         request: Request | None = None,
+        *,
+        took_in: Sequence[UUID] = (),
     ) -> int:
         """Announce an entry."""
-        return asyncio.run(self._ledger.intend(tenant, key, record_ids, version, request))
+        return asyncio.run(self._ledger.intend(tenant, key, record_ids, version, request, took_in=took_in))
 
     def applied(self, entry: int) -> None:
         """Note that an entry is applied."""

@@ -60,15 +60,23 @@ def test_an_entry_says_what_was_asked(place: Path) -> None:
 
 
 def test_an_entry_says_whose_request_it_is(place: Path) -> None:
-    """Id, instant and word of the request come back exactly, also of what is written back."""
+    """Id, instant and word of the request come back exactly, and the lives that it took in, also when written back."""
     ledger = begun(place)
     request = Request(
         erasure_id=uuid4(),
         requested_at=datetime(2026, 12, 1, 9, 30, 15, 123456, tzinfo=UTC),
         target="selection",
     )
-    entry = Entry(number=1, tenant="acme", key=uuid4(), record_ids=(uuid4(),), version=2, request=request)
-    ledger.intend(entry.tenant, entry.key, entry.record_ids, entry.version, request)
+    entry = Entry(
+        number=1,
+        tenant="acme",
+        key=uuid4(),
+        record_ids=(uuid4(),),
+        version=2,
+        request=request,
+        took_in=(uuid4(), uuid4()),
+    )
+    ledger.intend(entry.tenant, entry.key, entry.record_ids, entry.version, request, took_in=entry.took_in)
     ledger.write_back([entry], above=0)
     again = Ledger(place)
     assert again.entries([1, 2]) == [entry, replace(entry, number=2)]
@@ -93,6 +101,7 @@ def test_lines_of_another_release_are_read(place: Path) -> None:
     assert second.request == Request(
         erasure_id=key, requested_at=datetime(2026, 12, 1, 9, 30, tzinfo=UTC), target="subject"
     )
+    assert (first.took_in, second.took_in) == ((), ())
     ledger.applied(1)
     assert Ledger(place).entries([1]) == [first]
 

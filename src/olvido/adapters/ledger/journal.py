@@ -38,6 +38,7 @@ class Intent:
     record_ids: tuple[UUID, ...] | None
     version: int | None
     request: Request | None = None
+    took_in: tuple[UUID, ...] = ()
     done: bool = False
 
     def entry(self, number: int) -> Entry:
@@ -49,6 +50,7 @@ class Intent:
             record_ids=self.record_ids,
             version=self.version,
             request=self.request,
+            took_in=self.took_in,
         )
 
 

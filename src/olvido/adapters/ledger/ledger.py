@@ -76,6 +76,8 @@ class FileLedger:
         record_ids: Sequence[UUID] | None,
         version: int | None = None,
         request: Request | None = None,
+        *,
+        took_in: Sequence[UUID] = (),
     ) -> int:
         """Write down durably what is about to be removed, and return the number of the entry. See the port."""
         written = self._write(
@@ -85,6 +87,7 @@ class FileLedger:
                 record_ids=None if record_ids is None else tuple(record_ids),
                 version=version,
                 request=request,
+                took_in=tuple(took_in),
             )
         )
         try:
@@ -121,6 +124,7 @@ class FileLedger:
                 record_ids=one.record_ids,
                 version=one.version,
                 request=one.request,
+                took_in=one.took_in,
                 done=True,
             )
             for one in removals

@@ -6,6 +6,9 @@ one is the last. The running checksum (CRC-32) makes a line that was lost, chang
     {"sum":"8a3f09c1","format":1,"ledger_id":"…","replaces":[]}
     {"sum":"5be1d7f0","at":"…","events":[{"entry":1,"tenant":"acme","key":"…","records":null,"request":{…}},{"applied":1}]}
 
+An entry of one version of a record has `version` as well; one of a whole life that took exports of other lives in has
+`took_in`, a list of their keys.
+
 Members may be added: whoever reads passes over what it does not know, and does without what an older line lacks. Only
 `entry`, `applied`, `withdrawn` and `skipped` are reserved, at any depth: with a number they count as an event wherever
 they stand in a line, also for the releases that are out there.
@@ -93,7 +96,7 @@ def read_header(line: bytes) -> Header:
 
 
 def announced(entry: Entry) -> Content:
-    """The event that announces an entry. `version` and `request` stand there only if the entry has one."""
+    """The event that announces an entry. `version`, `request` and `took_in` stand there only if the entry has one."""
     event: dict[str, Any] = {
         ENTRY: entry.number,
         "tenant": entry.tenant,
@@ -108,6 +111,8 @@ def announced(entry: Entry) -> Content:
             "at": entry.request.requested_at.isoformat(),
             "target": entry.request.target,
         }
+    if entry.took_in:
+        event["took_in"] = [str(life) for life in entry.took_in]
     return event
 
 
@@ -120,6 +125,7 @@ def _entry(event: Content) -> Entry:
         record_ids=None if records is None else tuple(map(UUID, records)),
         version=event.get("version"),
         request=_request(event.get("request")),
+        took_in=tuple(map(UUID, event.get("took_in", ()))),
     )
 
 

@@ -8,6 +8,12 @@ SELECT f.subject_key FROM olvido.audit_log f
                                 AND i.record_id = %(life)s))
  LIMIT 1
 
+-- name: taken_in
+-- The lives whose exports one life took in.
+SELECT DISTINCT record_id FROM olvido.audit_log
+ WHERE tenant_id = %(tenant)s AND subject_key = %(life)s AND action = 'imported' AND kind = 'subject'
+ ORDER BY record_id
+
 -- name: forgotten_records
 -- Which of some records were forgotten in some lives, or had a version forgotten after an instant.
 SELECT DISTINCT record_id FROM olvido.audit_log

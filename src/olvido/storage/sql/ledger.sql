@@ -57,16 +57,25 @@ SELECT tenant_id FROM olvido.tenants WHERE tenant_id = %(tenant)s AND closed_at 
 
 -- name: removals
 -- What was forgotten in one company, as far as this database knows, after a position.
-SELECT erasure_id, subject_key, target, record_ids, version, requested_at FROM olvido.erasures
+SELECT erasure_id, subject_key, target, record_ids, version, requested_at,
+       ARRAY(SELECT DISTINCT l.record_id FROM olvido.audit_log l
+              WHERE l.tenant_id = %(tenant)s AND l.subject_key = e.subject_key AND l.action = 'imported'
+                AND l.kind = 'subject' AND cardinality(e.record_ids) = 0 ORDER BY l.record_id) AS took_in
+  FROM olvido.erasures e
  WHERE tenant_id = %(tenant)s AND (%(after)s::uuid IS NULL OR erasure_id > %(after)s)
  ORDER BY erasure_id LIMIT %(batch)s
 
 -- name: note_forgotten
--- Say in the audit that something was forgotten which is not here to be removed, so that an import still asks for consent.
+-- Say in the audit that something was forgotten which is not here to be removed, so that an import still asks for consent,
+-- and which exports a forgotten life took in, unless the audit says so already.
 INSERT INTO olvido.audit_log (tenant_id, audit_id, subject_key, action, kind, record_id, counts, policy_version, at)
 SELECT %(tenant)s, a.audit_id, a.subject_key, a.action, a.kind, a.record_id, '{}', %(policy_version)s, %(now)s
   FROM unnest(%(audit_ids)s::uuid[], %(keys)s::uuid[], %(actions)s::text[], %(kinds)s::text[], %(record_ids)s::uuid[])
        AS a (audit_id, subject_key, action, kind, record_id)
+ WHERE a.action <> 'imported'
+    OR NOT EXISTS (SELECT FROM olvido.audit_log l
+                    WHERE l.tenant_id = %(tenant)s AND l.subject_key = a.subject_key AND l.action = 'imported'
+                      AND l.kind = a.kind AND l.record_id = a.record_id)
 
 -- name: is_asked
 -- Whether a company has a request by this id.
