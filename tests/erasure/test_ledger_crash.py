@@ -6,13 +6,13 @@ import asyncio
 import signal
 from pathlib import Path
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 
 import olvido
 from olvido.adapters.ledger import FileLedger
-from olvido.domain.ledger import LedgerState, Standing
+from olvido.domain.ledger import LedgerState, Request, Standing
 from olvido.errors import StoreLocked, SubjectForgotten, TenantClosed, UnsafeDatabase
 from olvido.operations.apply_again import settle
 from tests.conftest import Clone
@@ -132,6 +132,33 @@ async def test_a_worker_finishes_what_others_left(clone: Clone, ledger: Path) ->
         await memory.erase_pending()
     assert (ACME, "ana") not in await stored(clone)
     assert (await state_of(ledger)).in_flight == ()
+
+
+async def test_a_version_is_removed_though_a_later_one_is_current(clone: Clone, ledger: Path) -> None:
+    """Rule 21: who asked died, and the preference was corrected since: that version goes, and the later one stays."""
+    declared = olvido.Origin.declared("user-confirmation")
+    async with opening(clone) as memory:
+        ana = memory.scope(tenant=ACME, subject="ana")
+        await ana.set_preference("language", "es", origin=declared)
+        asked = await ana.correct_preference("language", "pt", origin=declared)
+        record_id = asked.record.record_id
+        with administer(clone) as connection:
+            ((key,),) = rows(connection, "SELECT subject_key FROM olvido.subjects")
+        request = Request(erasure_id=uuid4(), requested_at=await memory.now(), target="record")
+        other = FileLedger(ledger)
+        await other.state()
+        await other.intend(ACME, key, [record_id], 2, request)
+        other.close()
+        await ana.correct_preference("language", "en", origin=declared)
+    async with opening(clone) as memory:
+        ana = memory.scope(tenant=ACME, subject="ana")
+        assert [(one.version, one.value) for one in await ana.history("language")] == [(1, "es"), (3, "en")]
+        erasure = await memory.erasure(ACME, request.erasure_id)
+        assert (erasure.record_ids, erasure.removed) == ((record_id,), {"preference_versions": 1})
+        step = next(step for step in erasure.steps if step.step == "rows")
+        assert step.status is olvido.StepStatus.ROWS_ABSENT
+    assert (await check(clone)).standing is Standing.FITS
+    assert (await state_of(ledger)).applied == 1
 
 
 async def test_opening_waits_for_one_that_is_under_way(

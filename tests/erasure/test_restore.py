@@ -227,6 +227,31 @@ async def test_whoever_took_an_export_in_is_known_again(
                 await memory.scope(tenant=ACME, subject="ana").import_export(document)
 
 
+async def test_what_was_stated_after_a_reopen_comes_in_again(clone: Clone, cluster: embedded.ServerUrls) -> None:
+    """Rules 12 and 23: a version counts as forgotten, and the one before as chosen, when that was asked, not replayed.
+
+    An export from before the request still brings nothing back.
+    """
+    world = World()
+    await filled(clone, world)
+    with copied(cluster, clone) as restored:
+        async with opening(clone) as memory:
+            carl = memory.scope(tenant=ACME, subject="carl")
+            older = (await carl.export()).document
+            await carl.forget(world.records["version"], reopen_previous=True)
+            await carl.correct_preference("language", "en", origin=CONFIRMED)
+            newest = (await carl.export()).document
+        await replay(restored)
+        async with opening(restored) as memory:
+            carl = memory.scope(tenant=ACME, subject="carl")
+            report = await carl.import_export(older)
+            assert [(one.name, one.code) for one in report.left_out if one.name == "language"] == [
+                ("language", "forgotten")
+            ]
+            assert (await carl.import_export(newest)).written["preferences"] == 1
+            assert [one.value for one in await carl.history("language")] == ["es", "es", "en"]
+
+
 async def test_a_version_with_nothing_before_it_takes_the_rest_along(
     clone: Clone, cluster: embedded.ServerUrls
 ) -> None:

@@ -24,7 +24,7 @@ from olvido.operations.erasure_requests import again_in, first_steps, noted
 from olvido.operations.forget import forget_life, forget_records, read_back
 from olvido.operations.forget_tenant import close_tenant
 from olvido.operations.holds import release_hold
-from olvido.operations.reopen import reopen_previous
+from olvido.operations.reopen import forget_superseded, reopen_previous
 from olvido.ports import Ledger
 from olvido.storage import rows
 from olvido.storage.database import Life, Transaction
@@ -49,7 +49,7 @@ class _Withdrawn(Exception):
 
 
 class _Done(Exception):
-    """Another version is current by now: somebody else has applied this entry."""
+    """Another version is current by now: somebody else has applied this entry, or corrected the preference."""
 
 
 class _Again:
@@ -337,7 +337,7 @@ async def _removed(again: Environment, entry: Entry) -> Mapping[str, int]:
     removed = await _holds(again, entry.tenant, entry.record_ids)
     async with again.database.work(entry.tenant, entry.key, lock=False) as transaction:
         row = await transaction.one(_ERASURES["external_id"])
-        reopens = row is not None and entry.version is not None and await _is_current(transaction, entry)
+        is_here = row is not None and entry.version is not None and await _is_here(transaction, entry)
     if row is None:
         return removed
     scope = Scope(tenant=entry.tenant, subject=row["external_id"])
@@ -345,7 +345,7 @@ async def _removed(again: Environment, entry: Entry) -> Mapping[str, int]:
     try:
         if entry.version is None:
             return removed + await _records(again, caller, entry)
-        return await _version(again, caller, entry) if reopens else removed
+        return await _version(again, caller, entry, entry.version) if is_here else removed
     except TenantClosed:
         # A closed company is about to be forgotten, life by life, and takes no smaller request.
         return removed + await forget_again(again, entry.tenant, entry.key)
@@ -356,27 +356,33 @@ async def _records(again: Environment, caller: Caller, entry: Entry) -> Counter[
     chosen = tuple(entry.record_ids or ())
 
     async def choose(transaction: Transaction, _: tuple[UUID, ...] | None) -> tuple[UUID, ...]:
-        return chosen if entry.version is None or await _is_current(transaction, entry) else ()
+        return chosen if entry.version is None or await _is_here(transaction, entry) else ()
 
     report = await forget_records(again, caller, choose, target="record" if len(chosen) == 1 else "selection")
     return Counter(report.removed)
 
 
-async def _version(again: Environment, caller: Caller, entry: Entry) -> Counter[str]:
-    """Only the current version, as it was forgotten; the whole preference where the one before cannot be current."""
+async def _version(again: Environment, caller: Caller, entry: Entry, version: int) -> Counter[str]:
+    """Only the version that was forgotten; the whole preference where the one before cannot be current.
+
+    Where a later one is current by now, because whoever asked died before anything was removed, that one stays.
+    """
     (record_id,) = entry.record_ids or ()
+    removed = await forget_superseded(again, caller, record_id, version)
+    if removed:
+        return Counter(removed)
     try:
         report = await reopen_previous(again, caller, record_id)
     except _Done:
-        return Counter()
+        return Counter(await forget_superseded(again, caller, record_id, version))
     except (InvalidInput, NotFound, Refused) as error:
         log.warning("cannot make the version before current", extra={"action": "reopen_failed", "code": error.code})
         return await _records(again, caller, entry)
     return Counter(report.removed)
 
 
-async def _is_current(transaction: Transaction, entry: Entry) -> bool:
-    """Whether the version that was forgotten is here: as the current one, since nothing came after it."""
+async def _is_here(transaction: Transaction, entry: Entry) -> bool:
+    """Whether the version that was forgotten is here: mostly as the current one, since nothing came after it."""
     (record_id,) = entry.record_ids or ()
     row = await transaction.one(_PREFERENCES["count_version"], record_id=record_id, version=entry.version)
     return row is not None and row["rows"] > 0

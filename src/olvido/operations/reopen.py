@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
@@ -82,6 +83,13 @@ async def reopen_previous(
             )
             if row is None:
                 raise Conflict("The preference changed meanwhile. Read its history again and decide.")
+            if environment.again is not None and environment.again.request is not None:
+                await transaction.run(
+                    _SQL["date_back"],
+                    record_id=wanted,
+                    version=head.version + 1,
+                    requested_at=environment.again.request.requested_at,
+                )
             return {_DROPPED: dropped}
 
         asked = Asked(
@@ -108,6 +116,44 @@ async def reopen_previous(
             verified_at=verified_at,
         ),
     )
+
+
+async def forget_superseded(
+    environment: Environment, caller: Caller, record_id: UUID, version: int
+) -> Mapping[str, int]:
+    """Forget a version of a preference that is not the current one any more, which stays. Rows removed, by relation.
+
+    Nothing happens where it is the current one, or is not there. Raises LedgerUnavailable, TenantClosed.
+    """
+    async with environment.database.existing(caller.life, lock=True) as transaction:
+        head = await transaction.one(_SQL["head_by_record"], record_id=record_id)
+        there = await transaction.one(_SQL["count_version"], record_id=record_id, version=version)
+        if head is None or head["version"] <= version or there is None or not there["rows"]:
+            return {}
+
+        async def act() -> dict[str, int]:
+            dropped = {_DROPPED: await remove_version(transaction, record_id, version)}
+            await transaction.audit(
+                "reopened",
+                "preference",
+                policy_version=environment.policy.version,
+                record_id=record_id,
+                counts=dropped,
+            )
+            return dropped
+
+        asked = Asked(
+            target="record",
+            named=_named(record_id, version),
+            record_ids=(record_id,),
+            version=version,
+            external=caller.life.scope.subject,
+            audited=False,
+        )
+        removed = await remove(environment, transaction, asked, PLANNED, act)
+    await noted(environment, removed)
+    await _read_back(environment, caller, removed, record_id, version)
+    return removed.rows
 
 
 async def _read_back(

@@ -15,12 +15,16 @@ SELECT DISTINCT record_id FROM olvido.audit_log
  ORDER BY record_id
 
 -- name: forgotten_records
--- Which of some records were forgotten in some lives, or had a version forgotten after an instant.
-SELECT DISTINCT record_id FROM olvido.audit_log
+-- Which of some records were forgotten in some lives, or had a version forgotten after an instant: when that was asked,
+-- since a row of a copy that was put back is of when it was applied again.
+SELECT DISTINCT record_id FROM olvido.audit_log a
  WHERE tenant_id = %(tenant)s AND subject_key = ANY(%(lives)s) AND record_id = ANY(%(record_ids)s)
    AND action IN ('forget', 'reopened')
    AND ((action = 'forget' AND kind = 'record')
-        OR (action = 'reopened' AND kind = 'preference' AND at >= %(after)s))
+        OR (action = 'reopened' AND kind = 'preference' AND at >= %(after)s
+            AND coalesce((SELECT max(e.requested_at) FROM olvido.erasures e
+                           WHERE e.tenant_id = %(tenant)s AND e.subject_key = a.subject_key AND e.version IS NOT NULL
+                             AND a.record_id = ANY(e.record_ids) AND e.requested_at <= a.at), at) >= %(after)s))
 
 -- name: revoked
 -- Which of some records were forgotten in this company, alone or with whatever life held them, since a life last took

@@ -169,6 +169,18 @@ SELECT v.*
 DELETE FROM olvido.preference_versions
  WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND record_id = %(record_id)s AND version = %(version)s
 
+-- name: date_back
+-- Let a version that was made current again count from when that was asked: in a copy that was put back, it is done later.
+WITH head AS (
+    UPDATE olvido.preferences SET recorded_at = greatest(%(requested_at)s, created_at)
+     WHERE tenant_id = %(tenant)s AND subject_key = %(subject)s AND record_id = %(record_id)s AND version = %(version)s
+    RETURNING recorded_at
+)
+UPDATE olvido.preference_versions v SET recorded_at = head.recorded_at, valid_from = head.recorded_at
+  FROM head
+ WHERE v.tenant_id = %(tenant)s AND v.subject_key = %(subject)s AND v.record_id = %(record_id)s
+   AND v.version = %(version)s
+
 -- name: previous
 -- The version before the current one, if it is still kept.
 SELECT * FROM olvido.preference_versions
