@@ -204,6 +204,26 @@ def test_any_damage_before_the_last_line_is_noticed(place: Path, file: Path) -> 
         assert file.read_bytes() == content
 
 
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"entry": 2, "tenant": "acme"},
+        {"entry": 2, "tenant": "acme", "key": "zoe", "records": None},
+        {"entry": 2, "tenant": "acme", "key": 5, "records": None},
+        {"entry": 2, "tenant": "acme", "key": None, "records": 5},
+    ],
+)
+def test_an_entry_that_says_nothing_is_damage(place: Path, file: Path, event: dict[str, object]) -> None:
+    """The checksum of a line is no secret: one that fits may be of a line that nobody here wrote."""
+    filled(place, entries=1)
+    checksum = int(file.read_bytes().splitlines()[-1][8:16], 16)
+    with file.open("ab") as appended:
+        appended.write(encode({"at": "2026-12-01T09:30:00+00:00", "events": [event, {"applied": 2}]}, checksum))
+    assert len(Ledger(place).entries([1])) == 1
+    with pytest.raises(LedgerUnavailable, match="damaged at byte"):
+        Ledger(place).entries([1, 2])
+
+
 def test_an_unfinished_first_line_is_no_ledger(place: Path, file: Path) -> None:
     """Whoever died while making it has left nothing; the next one makes it."""
     begun(place)

@@ -96,7 +96,10 @@ class Journal:
         return state
 
     def entries(self, numbers: Sequence[int]) -> list[Entry]:
-        """What these entries say, in their order; numbers that stand for none are passed over."""
+        """What these entries say, in their order; numbers that stand for none are passed over.
+
+        Raises LedgerUnavailable, also for one that does not say whom it is about.
+        """
         found: list[Entry] = []
         with self._opened(os.O_RDONLY, fcntl.LOCK_SH) as fd:
             if fd is None:
@@ -110,7 +113,11 @@ class Journal:
                     if start is not None:
                         # Its checksum was compared when it was read first.
                         file.seek(start)
-                        found += [entry for entry in entries(file.readline()) if entry.number == number]
+                        try:
+                            announced_here = entries(file.readline())
+                        except (AttributeError, LookupError, TypeError, ValueError):
+                            raise self._damaged(start) from None
+                        found += [entry for entry in announced_here if entry.number == number]
         return found
 
     def append(self, news: Sequence[Intent | Outcome]) -> list[int]:
