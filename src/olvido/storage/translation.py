@@ -35,6 +35,8 @@ UNKNOWN = (
     "value that stands, may be repeated freely."
 )
 
+READ_ONLY = "This server or login is read-only, as a standby is. Name the primary, and a login that may write."
+
 _ANSWERS: tuple[tuple[tuple[type[psycopg.Error], ...], type[OlvidoError], str], ...] = (
     (
         (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected),
@@ -50,6 +52,11 @@ _ANSWERS: tuple[tuple[tuple[type[psycopg.Error], ...], type[OlvidoError], str], 
         (psycopg.errors.InsufficientPrivilege,),
         UnsafeDatabase,
         "The database refused this login. Run `olvido doctor`: it names the role that is missing.",
+    ),
+    (
+        (psycopg.errors.ReadOnlySqlTransaction,),
+        DatabaseUnavailable,
+        READ_ONLY,
     ),
     (
         (psycopg.errors.InvalidSqlStatementName, psycopg.errors.DuplicatePreparedStatement),

@@ -15,6 +15,13 @@ SELECT pg_advisory_lock(hashtextextended('olvido.migrate', 0))
 -- What is created belongs to olvido_owner, which nobody logs in as.
 SET ROLE olvido_owner
 
+-- name: other_owner
+-- A role beside olvido_owner that the schema or a relation of it belongs to, if there is one.
+SELECT pg_catalog.pg_get_userbyid(o.owner)::text AS role
+  FROM (SELECT nspowner AS owner FROM pg_catalog.pg_namespace WHERE nspname = 'olvido'
+        UNION SELECT relowner FROM pg_catalog.pg_class WHERE relnamespace = to_regnamespace('olvido')) AS o
+ WHERE pg_catalog.pg_get_userbyid(o.owner) <> 'olvido_owner' LIMIT 1
+
 -- name: applied
 -- The migrations that this database has, oldest first.
 SELECT version, name, checksum FROM olvido.schema_version ORDER BY version
