@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
 from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
 
 import olvido
 from olvido.adapters import embedded
+from olvido.adapters.keys import KeyDirectory
+from olvido.adapters.ledger import FileLedger
 from olvido.operations.erase_files import relations_of
 from tests.conftest import Clone
 from tests.erasure.copies_support import CONNECTED, Copy, declaring
@@ -112,7 +118,9 @@ async def test_a_request_that_is_here_is_not_written_twice(clone: Clone, cluster
         assert (done.applied, done.after.locked) == (9, False)
         async with opening(restored) as memory:
             anas = [
-                one for one in await requests(memory, ACME) if one.removed.get("subjects") or one.ledger_entry == 99
+                one
+                for one in await requests(memory, ACME)
+                if one.removed.get("subjects") or one.erasure_id == first.erasure_id
             ]
             assert {one.erasure_id for one in anas} > {first.erasure_id}
         assert (ACME, "ana") not in personal(restored)
@@ -121,7 +129,43 @@ async def test_a_request_that_is_here_is_not_written_twice(clone: Clone, cluster
 async def requests(memory: olvido.Memory, tenant: str) -> tuple[olvido.ErasureReport, ...]:
     """All requests of a company but those from before the backup."""
     page = await memory.erasures(tenant)
-    return tuple(one for one in page.items if one.ledger_entry > 1)
+    return tuple(one for one in page.items if one.ledger_entry != 1)
+
+
+@pytest.mark.parametrize("lost", [True, False])
+async def test_the_entry_of_a_request_is_that_of_the_ledger_in_use(
+    clone: Clone, ledger: Path, tmp_path: Path, *, lost: bool
+) -> None:
+    """Rule 21: where a replay wrote requests down under other numbers, reports and receipts name these.
+
+    lost: all of the ledger, so that a new one is made; otherwise an older copy of it was put back.
+    """
+    file, asked, before = ledger / "entries.jsonl", {}, b""
+    keys = KeyDirectory(tmp_path / "keys")
+    async with opening(clone) as memory:
+        for tenant in (NORBROOK, ACME, NORBROOK):
+            person = memory.scope(tenant=tenant, subject="zoe")
+            await person.remember("for a moment")
+            before = file.read_bytes()
+            report = await person.forget_all()
+            asked[report.erasure_id] = tenant
+    if lost:
+        shutil.rmtree(ledger)
+    else:
+        file.write_bytes(before)
+    await replay(clone, new_ledger=lost)
+    state = await FileLedger(ledger).state()
+    assert state is not None
+    entries = await FileLedger(ledger).entries(range(1, state.last + 1))
+    numbers = {one.request.erasure_id: one.number for one in entries if one.request is not None}
+    assert [numbers[one] for one in asked if one is not None] == ([2, 1, 3] if lost else [1, 2, 4])
+    async with opening(clone, keys=tmp_path / "keys") as memory:
+        listed = [one for tenant in (ACME, NORBROOK) for one in (await memory.erasures(tenant)).items]
+        assert {one.erasure_id: one.ledger_entry for one in listed} == numbers
+        for erasure_id, tenant in asked.items():
+            assert erasure_id is not None
+            issued = olvido.verify_receipt(await memory.receipt(tenant, erasure_id), keys.published()).receipt
+            assert (issued.issuer.ledger_id, issued.issuer.ledger_entry) == (state.ledger_id, numbers[erasure_id])
 
 
 async def test_a_record_that_is_not_here_is_asked_for_by_its_person(clone: Clone, cluster: embedded.ServerUrls) -> None:

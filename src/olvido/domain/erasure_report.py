@@ -18,6 +18,7 @@ class ErasureReport:
     target: "record", "selection", "subject", "tenant" (one person of a company that was forgotten) or "hold".
     record_ids: what it was about; empty for everything of a person. planned, removed: rows by relation. held: records
     that a legal hold kept. identifier_kept: the external id is still stored, for copies outside that are found by it.
+    ledger_entry: its number in the erasure ledger that is in use now; None if that does not have it.
     steps: those of this database first, then one for each copy outside; each with its level, status and evidence.
     looked_at: when they stood so (UTC).
     """
@@ -34,7 +35,7 @@ class ErasureReport:
     identifier_kept: bool
     policy_version: str
     plan_hash: str
-    ledger_entry: int
+    ledger_entry: int | None
     steps: tuple[Step, ...]
     looked_at: datetime
 

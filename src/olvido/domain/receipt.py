@@ -23,12 +23,15 @@ VERSION: Literal[1] = 1
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Issuer:
-    """Who says so. version: of Olvido. ledger_id, ledger_entry: where the erasure ledger has this request."""
+    """Who says so. version: of Olvido. ledger_id, ledger_entry: where the erasure ledger has this request.
+
+    It is the ledger that was in use then. ledger_entry: None if that did not have the request.
+    """
 
     name: Literal["olvido"] = "olvido"
     version: str
     ledger_id: UUID
-    ledger_entry: int
+    ledger_entry: int | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -177,9 +177,7 @@ class _Run:
 
     async def _rows(self, step: Step) -> Outcome:
         async with self._database.administer(step.tenant) as transaction:
-            request = await transaction.one(
-                _SQL["requests"], erasure_ids=[step.erasure_id], ledger=self._environment.ledger.ledger_id
-            )
+            request = await transaction.one(_SQL["requests"], erasure_ids=[step.erasure_id])
         if request is None:
             raise LookupError  # a step refers to its request
         async with self._database.remains(step.tenant, request["subject_key"], worker=True) as transaction:

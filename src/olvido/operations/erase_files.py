@@ -140,8 +140,7 @@ class _Round:
         for tenant, theirs in by_tenant.items():
             async with self._environment.database.administer(tenant) as transaction:
                 ids = [step.erasure_id for step in theirs]
-                ledger = self._environment.ledger.ledger_id
-                rows = await transaction.all(_SQL["requests"], erasure_ids=ids, ledger=ledger)
+                rows = await transaction.all(_SQL["requests"], erasure_ids=ids)
                 found = {row["erasure_id"]: row for row in rows}
                 for step in theirs:
                     needs[step.erasure_id] = await _need(transaction, step, found[step.erasure_id])

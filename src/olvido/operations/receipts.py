@@ -12,6 +12,7 @@ from olvido.domain.identifiers import record_uuid, required_identifier
 from olvido.domain.receipt import RECEIPT_TYPE, Issuer, Receipt, ReceiptStep, receipt_bytes
 from olvido.errors import KeysUnavailable, NotFound
 from olvido.operations.environment import Environment
+from olvido.operations.ledger_entries import ledger_entries
 from olvido.storage.queries import statements
 from olvido.storage.rows import Row
 
@@ -27,7 +28,7 @@ async def receipt(environment: Environment, tenant: str, erasure_id: UUID | str)
     """A signed receipt of how far a request to forget is now, as a compact JWS: text of one line.
 
     It holds no forgotten value, no external id and no hash of either. Ask again later for one that says more.
-    Raises InvalidScope, NotFound, KeysUnavailable, and UnsafeDatabase if the login is not a worker.
+    Raises InvalidScope, NotFound, KeysUnavailable, LedgerUnavailable, and UnsafeDatabase if the login is not a worker.
     """
     required_identifier(tenant, "tenant")
     wanted = record_uuid(erasure_id, "erasure_id")
@@ -44,7 +45,9 @@ async def receipt(environment: Environment, tenant: str, erasure_id: UUID | str)
         now = transaction.now
     issued = Receipt(
         issuer=Issuer(
-            version=version("olvido"), ledger_id=environment.ledger.ledger_id, ledger_entry=request["ledger_entry"]
+            version=version("olvido"),
+            ledger_id=environment.ledger.ledger_id,
+            ledger_entry=(await ledger_entries(environment.ledger, tenant, [request])).get(wanted),
         ),
         issued_at=now,
         erasure_id=wanted,

@@ -106,10 +106,12 @@ SELECT %(tenant)s, audit_id, 'erased', kind, erasure_id, '{}', %(policy_version)
 -- What was asked in some requests of a company, and by which transaction it was removed. One that this server has not come
 -- to was of another, from which a dump was loaded: whatever it removed was done before anything here. next: the next one.
 -- not_before: when it was asked, or applied again to a copy that was put back; files written anew before then prove nothing.
+-- Its number may stand for something else in a ledger that was made since, so that of all ledgers the last instant counts.
 SELECT erasure_id, subject_key, target, record_ids, version, removed, held, next,
        least(removed_by::text::bigint, next - 1) AS removed_by,
-       greatest(requested_at, (SELECT l.applied_at FROM olvido.ledger_entries l
-                                WHERE l.ledger_id = %(ledger)s AND l.entry = ledger_entry)) AS not_before
+       greatest(requested_at, (SELECT max(l.applied_at) FROM olvido.ledger_entries l
+                                WHERE l.ledger_id = ANY(ARRAY(SELECT ledger_id FROM olvido.ledger_entries WHERE entry = 0))
+                                  AND l.entry = ledger_entry)) AS not_before
   FROM olvido.erasures
  CROSS JOIN (SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS next) AS here
  WHERE tenant_id = %(tenant)s AND erasure_id = ANY(%(erasure_ids)s)
