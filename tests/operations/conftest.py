@@ -12,11 +12,12 @@ import olvido
 from olvido.adapters.languages import Languages
 from olvido.bootstrap import Opening
 from olvido.domain.origin import Origin
+from olvido.ports import Embedder
 from olvido.testing import ManualClock
 from tests.conftest import Clone
 from tests.operations.word_embedder import DAY, NOTES, WordEmbedder
 
-OpenWith = Callable[[WordEmbedder, olvido.Policy | None], Opening]
+OpenWith = Callable[[Embedder, olvido.Policy | None], Opening]
 Person = Callable[..., olvido.ScopedMemory]
 Document = dict[str, Any]
 
@@ -35,7 +36,7 @@ def words() -> WordEmbedder:
 def open_with(clone: Clone, clock: ManualClock, detector: Languages) -> OpenWith:
     """Opens the database of this test with another embedder or policy."""
 
-    def opening(embedder: WordEmbedder, policy: olvido.Policy | None = None) -> Opening:
+    def opening(embedder: Embedder, policy: olvido.Policy | None = None) -> Opening:
         return olvido.open(
             clone.app, worker_url=clone.worker, clock=clock, embedder=embedder, detector=detector, policy=policy
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
 
@@ -11,6 +12,7 @@ import olvido
 from olvido import Message, Origin, OriginClass
 from olvido.domain.policy_file import default_policy_text, load_policy
 from olvido.errors import (
+    Conflict,
     EventConflict,
     InvalidInput,
     InvalidValue,
@@ -20,6 +22,7 @@ from olvido.errors import (
     OriginNotGranted,
 )
 from olvido.testing import ManualClock
+from tests.contract.support import PausedEmbedder
 from tests.operations.conftest import OpenWith
 from tests.operations.test_sessions import SAID, person
 from tests.operations.word_embedder import WordEmbedder
@@ -168,6 +171,52 @@ async def test_a_forgotten_person_is_not_handed_over(handing: olvido.Memory) -> 
     with pytest.raises(NotFound):
         await session.hand_over(origin=SEEN)
     assert not any((await person(handing).stored_rows()).values())
+
+
+@pytest.mark.parametrize("forgotten, refusal", [("session", NotFound), ("fact", Conflict), ("reopened", NotFound)])
+async def test_what_is_forgotten_during_a_hand_over_does_not_come_back(
+    open_with: OpenWith, words: WordEmbedder, forgotten: str, refusal: type[Exception]
+) -> None:
+    """A session, or a fact of it, that was forgotten while its episode was embedded: nothing is stored (rule 18)."""
+    paused = PausedEmbedder(words)
+    async with open_with(paused, policy("{title: goal, summary: facts}", inferred=True)) as memory:
+        session = await talk(memory)
+        fact = await session.add_fact("uses an old browser", origin=SAID)
+        opened = await session.read()
+        handing = asyncio.create_task(person(memory).session("s1").hand_over(origin=SEEN))
+        await paused.started.wait()
+        report = await person(memory).forget(fact.record_id if forgotten == "fact" else opened.record_id)
+        if forgotten == "reopened":
+            await talk(memory)
+        paused.go.set()
+        with pytest.raises(refusal):
+            await handing
+        assert (report.found, report.handed_over) == (True, ())
+        assert (await person(memory).episodes()).items == ()
+
+
+@pytest.mark.parametrize("change", ["append", "close", "set"])
+async def test_a_session_that_goes_on_during_a_hand_over(open_with: OpenWith, words: WordEmbedder, change: str) -> None:
+    """Messages and closing change nothing that the rule takes; another goal is refused, and handed over next time."""
+    paused = PausedEmbedder(words)
+    async with open_with(paused, policy("{title: goal}")) as memory:
+        session = await talk(memory)
+        handing = asyncio.create_task(session.hand_over(origin=SEEN))
+        await paused.started.wait()
+        match change:
+            case "append":
+                await session.append("user", "it fails")
+            case "close":
+                await session.close()
+            case _:
+                await session.set(goal="reach the exam")
+        paused.go.set()
+        if change != "set":
+            assert (await handing).changed
+            return
+        with pytest.raises(Conflict, match="Hand it over again"):
+            await handing
+        assert (await session.hand_over(origin=SEEN)).record.fields["title"] == "reach the exam"
 
 
 async def test_forgetting_a_session_names_what_it_was_handed_over_to(handing: olvido.Memory) -> None:

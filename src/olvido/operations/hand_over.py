@@ -11,11 +11,15 @@ from olvido.domain.instants import KEEP, KeepType
 from olvido.domain.lineage import handed_over
 from olvido.domain.origin import Origin, weakest
 from olvido.domain.policy_document import SessionPart
-from olvido.domain.records import Episode, Session, Written
-from olvido.errors import EventConflict, InvalidInput
+from olvido.domain.records import Episode, NewEpisode, Session, Written
+from olvido.errors import Conflict, EventConflict, InvalidInput, NotFound
 from olvido.operations.environment import Caller, Environment
-from olvido.operations.record_episode import record_episode
-from olvido.operations.session_state import state
+from olvido.operations.record_episode import admit, record_report
+from olvido.operations.session_state import MISSING, state
+from olvido.storage.database import Transaction
+from olvido.storage.queries import statements
+
+_SQL = statements("sessions")
 
 
 async def hand_over(
@@ -36,8 +40,8 @@ async def hand_over(
     final. Forgetting the session later leaves the episode, which has a record id of its own; the report names it.
 
     Raises NotInPolicy with the lines to add if there is no such rule, NotFound, InvalidInput if the session has
-    nothing that the rule takes or is kept for another purpose, EventConflict if it was handed over with another state,
-    and as `record_episode` does.
+    nothing that the rule takes or is kept for another purpose, Conflict if what it takes changed meanwhile (a fact was
+    forgotten, say), EventConflict if it was handed over with another state, and as `record_episode` does.
     """
     rule = environment.policy.hand_over()
     required_identifier(session_id, "session_id")
@@ -57,11 +61,11 @@ async def hand_over(
     if SessionPart.FACTS in rule.fields.values():
         classes = [fact.origin.origin_class for fact in session.facts]
         source = replace(source, origin_class=weakest([source.origin_class, *classes]))
-    try:
-        return await record_episode(
-            environment,
-            caller,
-            rule.episode,
+    report = admit(
+        environment,
+        caller,
+        NewEpisode(
+            definition=rule.episode,
             event_id=handed_over(session.record_id),
             fields=fields,
             case_id=case_id,
@@ -69,13 +73,41 @@ async def hand_over(
             occurred_at=session.opened_at,
             origin=source,
             expires_at=expires_at,
-        )
+        ),
+    )
+
+    async def require(transaction: Transaction) -> None:
+        await _require_unchanged(transaction, session, frozenset(rule.fields.values()))
+
+    try:
+        return await record_report(environment, caller, report, require=require)
     except EventConflict:
         raise EventConflict(
             "This session was handed over before, with another state or case, and that episode stays as it is. Forget "
             "the episode and hand over again, or record what came after as an episode of its own. A session that is "
             "closed first has one state to hand over."
         ) from None
+
+
+async def _require_unchanged(transaction: Transaction, taken: Session, parts: frozenset[SessionPart]) -> None:
+    """Hold the session against writers and forgets, and look whether it is what was `taken` of it.
+
+    Raises NotFound, and Conflict if one of `parts` is another one.
+    """
+    await transaction.reorganise()  # a forget has its turn first: it holds facts without their session
+    await transaction.one(_SQL["for_update"], session_id=taken.session_id)
+    session = await state(transaction, taken.session_id)
+    if session.record_id != taken.record_id:
+        raise NotFound(MISSING)
+    if _handed(session, parts) != _handed(taken, parts):
+        raise Conflict("The session changed while it was handed over. Hand it over again.")
+
+
+def _handed(session: Session, parts: frozenset[SessionPart]) -> tuple[object, ...]:
+    """What is taken of a session, to compare."""
+    texts = _texts(session)
+    facts = [fact.record_id for fact in session.facts] if SessionPart.FACTS in parts else []
+    return {part: texts[part] for part in parts}, facts
 
 
 def _texts(session: Session) -> Mapping[SessionPart, str]:

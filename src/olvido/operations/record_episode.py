@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -100,6 +100,20 @@ async def record_episode(
             language=language,
         ),
     )
+    return await record_report(environment, caller, report)
+
+
+async def record_report(
+    environment: Environment,
+    caller: Caller,
+    report: Report,
+    *,
+    require: Callable[[Transaction], Awaitable[None]] | None = None,
+) -> Written[Episode]:
+    """Prepare and store one episode that passed admission.
+
+    require: looks in the transaction that stores it at what it was made from, and raises if that is not so any more.
+    """
     await environment.database.pin(caller.life)
     prepared = await prepare(
         environment,
@@ -109,6 +123,8 @@ async def record_episode(
         definition=report.rule.definition,
     )
     async with environment.database.write(caller.life, inserting=True) as transaction:
+        if require is not None:
+            await require(transaction)
         row, changed = await store(environment, transaction, report, prepared)
     return report.written(row, prepared, changed=changed)
 
