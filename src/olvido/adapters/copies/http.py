@@ -111,11 +111,8 @@ class HttpCopy:
         if answered.status != _NOT_FOUND:
             if answered.status != _OK:
                 raise _refused(answered.status)
-            state = _parsed(answered.body, _Progress).state
-            if state is _State.RUNNING:
+            if _parsed(answered.body, _Progress).state is _State.RUNNING:
                 return None
-            if state is _State.FAILED:
-                raise CopyUnavailable("The service says that the erasure failed.", problem=CopyProblem.FAILED)
         return await self._count(target)
 
     async def _count(self, target: Target) -> int:
