@@ -102,6 +102,8 @@ async def misbehave(how: str, target: Target) -> None:
             raise RuntimeError(f"cannot parse {target.subject}")
         case "timeout":
             raise TimeoutError(target.subject)
+        case "cancelled":
+            raise asyncio.CancelledError(target.subject)
         case _:
             raise AssertionError(how)
 

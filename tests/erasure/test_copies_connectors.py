@@ -18,8 +18,9 @@ from olvido.testing import ManualClock
 from tests.conftest import Clone
 from tests.erasure.copies_support import CONNECTED, CRM, Copy, Desk, declaring, forget, step_of, until
 
-ERASE = ["all", "half", "nothing", "back", "hang", "unavailable", "error", "timeout"]
-VERIFY = ["look", "not yet", "true", "text", "negative", "fraction", "hang", "unavailable", "error", "timeout"]
+FAILURES = ["hang", "unavailable", "error", "timeout", "cancelled"]
+ERASE = ["all", "half", "nothing", "back", *FAILURES]
+VERIFY = ["look", "not yet", "true", "text", "negative", "fraction", *FAILURES]
 SHORT = 0.02
 LEASE = timedelta(minutes=11)
 
@@ -107,8 +108,8 @@ async def test_two_workers_that_settle_the_last_copies_leave_no_id_behind(desk: 
         ("all", "not yet", StepStatus.REQUESTED),
         ("nothing", "not yet", StepStatus.REQUESTED),
         *(("nothing", wrong, StepStatus.REQUESTED) for wrong in ("true", "text", "negative", "fraction")),
-        *(("nothing", wrong, StepStatus.REQUESTED) for wrong in ("hang", "unavailable", "error", "timeout")),
-        *((wrong, "look", StepStatus.OPEN) for wrong in ("hang", "unavailable", "error", "timeout")),
+        *(("nothing", wrong, StepStatus.REQUESTED) for wrong in FAILURES),
+        *((wrong, "look", StepStatus.OPEN) for wrong in FAILURES),
     ],
 )
 async def test_what_was_not_seen_gone_is_not_verified(
@@ -176,17 +177,17 @@ async def test_nothing_that_a_copy_says_is_repeated(
     person = "canary-ana@example.com"
     crm = Copy(
         things={person: 1},
-        erase_script=["unavailable", "error", "timeout"],
-        verify_script=["unavailable", "error", "timeout"],
+        erase_script=["unavailable", "error", "timeout", "cancelled"],
+        verify_script=["unavailable", "error", "timeout", "cancelled"],
     )
     async with desk.opening(declaring(CONNECTED), crm=crm) as memory:
         report = await forget(memory, person)
         blockers = []
-        for _ in range(6):
+        for _ in range(8):
             await memory.erase_pending()
             blockers.append((await step_of(memory, report)).blocker)
             desk.clock.advance(timedelta(hours=2))
-        assert [blocker.partition(":")[0] for blocker in blockers if blocker] == ["erase"] * 3 + ["verify"] * 3
+        assert [blocker.partition(":")[0] for blocker in blockers if blocker] == ["erase"] * 4 + ["verify"] * 4
         stored = str(desk.rows("SELECT to_jsonb(s) AS step FROM olvido.erasure_steps s"))
         said = caplog.text + "".join(str(vars(record)) for record in caplog.records if record.name.startswith("olvido"))
         assert "canary" not in stored + said

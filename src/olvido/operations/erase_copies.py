@@ -130,13 +130,22 @@ class _Asking:
             raise
         except TimeoutError:
             raise CopyUnavailable("No answer.", problem=CopyProblem.TIMED_OUT) from None
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise  # the worker is to stop; otherwise the connector cancelled something of its own
+            raise _failed(doing, error) from None
         except Exception as error:  # noqa: BLE001 - a connector is anybody's code
-            # Whatever a connector raises may quote ids: only the name of its class is kept.
-            log.warning(
-                "connector failed",
-                extra={"action": "connector_failed", "doing": doing, "problem": type(error).__name__},
-            )
-            raise CopyUnavailable("It raised an error.", problem=CopyProblem.FAILED) from None
+            raise _failed(doing, error) from None
+
+
+def _failed(doing: str, error: BaseException) -> CopyUnavailable:
+    """Whatever a connector raises may quote ids: only the name of its class is kept."""
+    log.warning(
+        "connector failed",
+        extra={"action": "connector_failed", "doing": doing, "problem": type(error).__name__},
+    )
+    return CopyUnavailable("It raised an error.", problem=CopyProblem.FAILED)
 
 
 def _count(answer: object) -> int:
