@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 from valkey.asyncio import Valkey
@@ -325,6 +326,39 @@ async def test_without_the_cache_everything_goes_on(cached: Memory, server: Valk
     desk.clock.advance(HOUR)
     await cached.erase_pending()
     assert (await step_of(cached, report, "sessions")).status is StepStatus.VERIFIED
+
+
+class _Broken:
+    """A cache of somebody's own that takes everything, and fails to forget with an error of its own."""
+
+    async def get(self, tenant: str, key: UUID, session_id: str) -> bytes | None:
+        """Nothing is there."""
+
+    async def put(
+        self, tenant: str, key: UUID, session_id: str, state: bytes, *, seconds: float, read_at: datetime
+    ) -> None:
+        """Keep nothing."""
+
+    async def forget(self, tenant: str, key: UUID, *, until: datetime | None) -> None:
+        """Fail, and quote somebody."""
+        raise RuntimeError(f"canary: {tenant} {key} {until}")
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+
+async def test_a_cache_that_fails_to_forget_fails_no_forget(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
+    """What is committed is reported, whatever the cache raises; of that only the name of its class is logged."""
+    async with desk.opening(declaring(CACHE), _Broken()) as memory:
+        session = session_of(memory)
+        await session.open(goal="find the key")
+        fact = await session.add_fact("has a spare key", origin=SAID)
+        scoped = memory.scope(tenant="acme", subject="ana")
+        for report in (await scoped.forget(fact.record_id), await scoped.forget_all()):
+            assert (report.status, report.found) == (olvido.Status.ROWS_ABSENT, True)
+    problems = [vars(record).get("problem") for record in caplog.records if record.name == "olvido.session_cache"]
+    assert problems == ["RuntimeError"] * 2
+    assert "canary" not in caplog.text
 
 
 async def test_a_cache_has_to_be_declared(desk: Desk, server: ValkeyServer) -> None:

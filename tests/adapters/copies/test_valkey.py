@@ -182,3 +182,45 @@ def test_a_url_that_cannot_be_is_refused_without_repeating_it(url: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         ValkeySessions(url)
     assert "cache.example:port" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        "?timeout=5",
+        "?decode_responses=true",
+        "?encoding=nope",
+        "?encoding=utf-16",
+        "?encoding_errors=ignore",
+        "?cache_enabled=true&protocol=3",
+        "?protocol=4",
+        "?ssl_cert_reqs=none",
+        "?password=\udcff",
+    ],
+)
+def test_settings_that_cannot_be_used_are_refused_when_it_is_made(settings: str) -> None:
+    """The client would raise errors of its own at the first command, or read answers in another way."""
+    with pytest.raises(InvalidInput) as refused:
+        ValkeySessions(f"valkey://:secret-word@cache.example{settings}")
+    assert "secret-word" not in str(refused.value)
+
+
+@pytest.mark.parametrize("settings", ["/0?protocol=3", "?max_connections=2&socket_keepalive=true", "?client_name=me"])
+async def test_other_settings_of_a_url_are_the_callers(
+    valkey: Valkey, valkey_server: ValkeyServer, settings: str
+) -> None:
+    """What is put is read, and forgotten."""
+    assert await valkey.dbsize() == 0
+    async with ValkeySessions(valkey_server.connection_url + settings) as sessions:
+        await put(sessions)
+        assert await sessions.get("acme", LIFE, "s1") == b"state"
+        await sessions.erase(target())
+        assert (await sessions.verify(target()), await sessions.get("acme", LIFE, "s1")) == (0, None)
+
+
+async def test_whatever_the_client_raises_is_told_in_our_words() -> None:
+    """A setting that it takes, and fails on when it connects."""
+    async with ValkeySessions("valkey://127.0.0.1:1?credential_provider=secret-word") as sessions:
+        with pytest.raises(CopyUnavailable) as refused:
+            await sessions.get("acme", LIFE, "s1")
+    assert "secret-word" not in f"{refused.value!r}"

@@ -18,6 +18,7 @@ from uuid import UUID
 
 from olvido.adapters.endpoint_checks import number
 from olvido.domain.erasure import Target
+from olvido.domain.policy_values import is_well_formed
 from olvido.errors import CopyProblem, CopyUnavailable, InvalidInput
 
 if TYPE_CHECKING:
@@ -30,6 +31,9 @@ REFUSES = timedelta(days=1)
 SCANNED = 1000
 """Keys that one step of a scan looks at, so that others get their turn."""
 ALL = b"all"
+
+_ANSWERS = ("utf-8", "strict", False, None)
+"""How answers have to be read: as bytes and from the server, texts of commands as UTF-8."""
 
 _SCHEMES = ("valkey://", "valkeys://", "redis://", "rediss://", "unix://")
 
@@ -97,15 +101,24 @@ class ValkeySessions:
             from valkey.asyncio import Valkey
         except ImportError:
             raise InvalidInput("The package valkey is not installed: pip install 'olvido[valkey]'.") from None
-        if not str(url).startswith(_SCHEMES):
+        if not str(url).startswith(_SCHEMES) or not is_well_formed(url):
             raise InvalidInput('url must be the URL of a Valkey or Redis, such as "valkey://cache.example:6379/0".')
         seconds = number(timeout, "timeout")
         try:
             self._client: Valkey = Valkey.from_url(
                 url, socket_timeout=seconds, socket_connect_timeout=seconds, decode_responses=False
             )
-        except ValueError:
+            # Nothing is sent: the client looks at the settings of a URL only when it makes a connection.
+            connection = self._client.connection_pool.make_connection()
+        except Exception:  # noqa: BLE001 - the client raises what its parts do, which may quote the URL
             raise InvalidInput("url is not one that the client of Valkey understands.") from None
+        encoder = connection.encoder
+        answers = (encoder.encoding, encoder.encoding_errors, encoder.decode_responses, connection.client_cache)
+        if answers != _ANSWERS:
+            raise InvalidInput(
+                "url has settings that change how answers are read, such as decode_responses, encoding or "
+                "cache_enabled. Leave them out."
+            )
         self._timeout = seconds
 
     def __repr__(self) -> str:
@@ -210,7 +223,7 @@ async def _understood() -> AsyncIterator[None]:
         raise _unavailable(CopyProblem.TIMED_OUT) from None
     except (exceptions.BusyLoadingError, exceptions.ConnectionError, OSError):
         raise _unavailable(CopyProblem.UNREACHABLE) from None
-    except exceptions.ValkeyError:
+    except Exception:  # noqa: BLE001 - with settings of a URL that it does not know, the client raises anything
         raise _unavailable(CopyProblem.FAILED) from None
 
 
