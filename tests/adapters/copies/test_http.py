@@ -83,6 +83,20 @@ async def test_a_request_is_signed_and_names_nobody_in_its_address(service: Serv
     assert not any(word in f"{path}{headers}" for word in ("acme", "ana", KEY))
 
 
+@pytest.mark.parametrize(
+    "path, sent",
+    [("/é", "/%C3%A9"), ("/a/../b/.", "/b"), ("/a%2fb", "/a%2fb"), ("/a|b", "/a|b"), ("/..", "")],
+)
+async def test_what_is_signed_is_the_path_that_is_sent(service: Service, path: str, sent: str) -> None:
+    """A client writes letters beyond ASCII and dots of a URL in its own way, and the service sees that."""
+    copy = HttpCopy(service.url.removesuffix("/privacy") + path, key=KEY, now=lambda: CLOCK)
+    with pytest.raises(CopyUnavailable):
+        await copy.find(target())
+    ((method, seen, headers, body),) = service.requests
+    assert seen == f"{sent}/find"
+    assert headers["Olvido-Signature"] == signature(KEY, method, seen, str(CLOCK), body)
+
+
 @pytest.mark.parametrize("change", ["method", "path", "timestamp", "body", "key"])
 def test_a_signature_is_of_all_that_is_sent(change: str) -> None:
     """Whatever is changed on the way, the signature is another one."""
@@ -180,6 +194,7 @@ async def test_a_service_that_hangs_or_is_gone(service: Service) -> None:
         "other.example",
         "https://other.example:port",
         "https://other.example/a b",
+        "https://\u2603.other.example",
     ],
 )
 def test_an_address_that_would_betray_is_refused_without_repeating_it(url: str) -> None:
@@ -196,8 +211,10 @@ def test_this_machine_may_do_without_encryption(url: str) -> None:
     assert KEY not in repr(HttpCopy(url, key=KEY))
 
 
-def test_a_key_that_can_be_guessed_is_refused() -> None:
-    """Sixteen bytes at least, and the error does not repeat it."""
+@pytest.mark.parametrize("key", ["short", "short\udcff" * 16, b"short" * 16, None])
+def test_a_key_that_cannot_be_used_is_refused(key: str) -> None:
+    """Sixteen bytes of text at least, so that it cannot be guessed; the error does not repeat it."""
     with pytest.raises(InvalidInput) as refused:
-        HttpCopy("https://crm.example", key="short")
+        HttpCopy("https://crm.example", key=key)
     assert "short" not in str(refused.value)
+    assert refused.value.__context__ is None

@@ -18,6 +18,7 @@ from pydantic import BaseModel, Field, SecretStr, ValidationError
 
 from olvido.adapters.endpoint_checks import number
 from olvido.domain.erasure import Target
+from olvido.domain.policy_values import is_well_formed
 from olvido.errors import CopyProblem, CopyUnavailable, InvalidInput
 
 TIMESTAMP, SIGNATURE, IDEMPOTENCY = "Olvido-Timestamp", "Olvido-Signature", "Idempotency-Key"
@@ -81,13 +82,16 @@ class HttpCopy:
         timeout: seconds for one request. now: seconds since 1970, which a signature is of. Raises InvalidInput.
         """
         try:
-            import httpx2  # noqa: F401
+            from httpx2 import URL, InvalidURL
         except ImportError:
             raise InvalidInput("The package httpx2 is not installed: pip install 'olvido[http]'.") from None
         self._url = _checked(url)
-        self._path = urlsplit(self._url).path
-        if len(str(key).encode()) < LEAST_KEY:
-            raise InvalidInput(f"key must be a text of at least {LEAST_KEY} bytes, made at random.")
+        try:
+            URL(self._url)
+        except InvalidURL:
+            raise InvalidInput("url has a host that cannot be, or is too long.") from None
+        if type(key) is not str or not is_well_formed(key) or len(key.encode()) < LEAST_KEY:
+            raise InvalidInput(f"key must be well-formed text of at least {LEAST_KEY} bytes, made at random.")
         self._key = SecretStr(key)
         self._timeout = number(timeout, "timeout")
         self._now = now
@@ -122,14 +126,17 @@ class HttpCopy:
         return _parsed(answered.body, _Count).count
 
     async def _send(self, method: Literal["GET", "POST"], resource: str, target: Target | None) -> _Response:
-        from httpx2 import AsyncClient
+        from httpx2 import URL, AsyncClient
 
         # The ids of the person go into the body: addresses end up in logs.
         body = b"" if target is None else _body(target)
         timestamp = str(int(self._now()))
+        address = URL(self._url + resource)
+        # As it is sent: without dots, and with letters beyond ASCII in percent signs.
+        path = address.raw_path.decode("ascii")
         headers = {
             TIMESTAMP: timestamp,
-            SIGNATURE: signature(self._key.get_secret_value(), method, self._path + resource, timestamp, body),
+            SIGNATURE: signature(self._key.get_secret_value(), method, path, timestamp, body),
         }
         if target is not None:
             headers |= {"Content-Type": "application/json", IDEMPOTENCY: str(target.erasure_id)}
@@ -137,7 +144,7 @@ class HttpCopy:
             async with (
                 asyncio.timeout(self._timeout),
                 AsyncClient(timeout=None, follow_redirects=False, trust_env=False) as client,
-                client.stream(method, self._url + resource, content=body, headers=headers) as response,
+                client.stream(method, address, content=body, headers=headers) as response,
             ):
                 return _Response(status=response.status_code, body=await _read(response.aiter_bytes()))
         except CopyUnavailable:
