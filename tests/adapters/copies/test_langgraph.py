@@ -142,12 +142,54 @@ async def test_no_known_thread_proves_nothing(saver: Saver) -> None:
         LangGraphThreads(saver, metadata=metadata_of, complete=True)
 
 
-async def test_no_metadata_means_nobody(saver: Saver) -> None:
-    """An empty filter would find the threads of all."""
-    connector = LangGraphThreads(saver, metadata=lambda _: {})
-    with pytest.raises(CopyUnavailable) as refused:
-        await connector.erase(target())
-    assert refused.value.problem is CopyProblem.UNSAFE
+@pytest.mark.parametrize(
+    "metadata",
+    [{}, {"tenant": "acme", "user_id": None}, {"tenant": "acme", "user_id": []}, {"tenant": "acme", "user_id": {}}],
+)
+async def test_metadata_that_says_nothing_means_nobody(saver: Saver, metadata: dict[str, Any]) -> None:
+    """An empty filter would find the threads of all, and None those that name nobody: they are of others (rule 22)."""
+    anonymous: Any = {"configurable": {"thread_id": "t5", "checkpoint_ns": ""}}
+    await saver.aput(anonymous, empty_checkpoint(), {"tenant": "acme"}, {})  # type: ignore[typeddict-unknown-key]
+    connector = LangGraphThreads(saver, metadata=lambda _: metadata)
+    for ask in (connector.find, connector.erase, connector.verify):
+        with pytest.raises(CopyUnavailable) as refused:
+            await ask(target())
+        assert refused.value.problem is CopyProblem.UNSAFE
+    assert {one.config["configurable"]["thread_id"] async for one in saver.alist(None)} == {
+        "t1",
+        "t2",
+        "t3",
+        "t4",
+        "t5",
+    }
+
+
+async def test_a_key_with_a_dot_is_no_path(saver: Saver) -> None:
+    """SQLite reads it as one, and would find nothing, or what another has there; PostgreSQL finds the key itself."""
+    config: Any = {"configurable": {"thread_id": "t5", "checkpoint_ns": ""}}
+    await saver.aput(config, empty_checkpoint(), {"user.id": "ana"}, {})  # type: ignore[typeddict-unknown-key]
+    connector = LangGraphThreads(saver, metadata=lambda about: {"user.id": about.subject})
+    if isinstance(saver, AsyncSqliteSaver):
+        with pytest.raises(CopyUnavailable) as refused:
+            await connector.find(target())
+        assert refused.value.problem is CopyProblem.UNSAFE
+    else:
+        assert await connector.find(target()) == 1
+
+
+@pytest.mark.parametrize("answer", ["t1", b"t2", None, 1, [None], [b"t1"], [["t1"]]])
+async def test_an_answer_that_is_no_list_of_threads_is_no_look(saver: Saver, answer: Any) -> None:  # noqa: ANN401
+    """One text would be looked for letter by letter, and nothing be found (rule 21)."""
+
+    async def threads(_: Target) -> Sequence[str]:
+        found: Sequence[str] = answer
+        return found
+
+    connector = LangGraphThreads(saver, threads=threads, complete=True)
+    for ask in (connector.find, connector.erase, connector.verify):
+        with pytest.raises(CopyUnavailable) as refused:
+            await ask(target())
+        assert refused.value.problem is CopyProblem.NOT_UNDERSTOOD
 
 
 async def test_a_database_that_is_gone_is_told_without_ids(clone: Clone) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from enum import StrEnum
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from olvido.domain.erasure import Target
 from olvido.errors import CopyProblem, CopyUnavailable, InvalidInput
@@ -52,7 +53,8 @@ class LangGraphThreads:
         everybody who ever had one, so that no thread means that there never was any. Otherwise a person of whom it
         knows none is left to the holder of the copy, as nothing could be looked at. metadata: what all checkpoints of
         the person have in their metadata, as `saver.alist(filter=...)` takes it, such as
-        `lambda target: {"tenant": target.tenant, "user_id": target.subject}`. Raises InvalidInput.
+        `lambda target: {"tenant": target.tenant, "user_id": target.subject}`. No value of it may be None or empty, and
+        on SQLite no key may have a dot: that would find threads of others. Raises InvalidInput.
         """
         engine = next((_SAVERS[kind.__name__] for kind in type(saver).__mro__ if kind.__name__ in _SAVERS), None)
         if engine is None:
@@ -94,15 +96,24 @@ class LangGraphThreads:
     async def _found(self, target: Target) -> list[str]:
         async with _understood():
             if self._threads is not None:
-                named = sorted({str(thread) for thread in await self._threads(target)})
+                named = _ids(await self._threads(target))
                 if not named and not self._complete:
                     raise CopyUnavailable("No thread of this person is known.", problem=CopyProblem.NOBODY_KNOWN)
                 return named
             metadata = {} if self._metadata is None else dict(self._metadata(target))
-            if not metadata:
-                raise CopyUnavailable("No metadata to find threads by.", problem=CopyProblem.UNSAFE)
+            self._require_narrow(metadata)
             found = self._saver.alist(None, filter=metadata)
             return sorted({str(one.config["configurable"]["thread_id"]) async for one in found})
+
+    def _require_narrow(self, metadata: Mapping[str, Any]) -> None:
+        """Raise CopyUnavailable for metadata that finds threads of others."""
+        if not metadata:
+            raise CopyUnavailable("No metadata to find threads by.", problem=CopyProblem.UNSAFE)
+        # None finds what has no such key on SQLite, and an empty list or mapping any of them on PostgreSQL.
+        if any(value is None or value in ([], {}) for value in metadata.values()):
+            raise CopyUnavailable("Metadata with a value that says nothing.", problem=CopyProblem.UNSAFE)
+        if self._engine is _Engine.SQLITE and any("." in str(key) for key in metadata):
+            raise CopyUnavailable("On SQLite a key with a dot is read as a path.", problem=CopyProblem.UNSAFE)
 
     async def _count(self, threads: list[str]) -> int:
         if not threads:
@@ -120,6 +131,15 @@ class LangGraphThreads:
             async with self._saver.lock, _connected(self._saver.conn) as connection, connection.cursor() as cursor:
                 await cursor.execute(statement, parameters)
                 return _number(await cursor.fetchone())
+
+
+def _ids(threads: object) -> list[str]:
+    """Thread ids that host code answered, each once. Raises CopyUnavailable for anything else, such as one text."""
+    if isinstance(threads, Iterable) and not isinstance(threads, str | bytes):
+        listed = list(threads)
+        if all(isinstance(each, str | int | UUID) for each in listed):
+            return sorted({str(each) for each in listed})
+    raise CopyUnavailable("Not a list of thread ids.", problem=CopyProblem.NOT_UNDERSTOOD)
 
 
 @asynccontextmanager
