@@ -7,11 +7,15 @@ import logging
 from dataclasses import replace
 from datetime import timedelta
 from random import Random
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
+from olvido.connectors import Connector
 from olvido.domain.copies import DEADLINE
 from olvido.domain.erasure import Step, StepStatus
+from olvido.errors import InvalidInput
 from olvido.operations import erase_copies
 from olvido.operations.copies import copy_target
 from olvido.testing import ManualClock
@@ -217,6 +221,16 @@ async def test_a_connector_that_is_not_here_is_waited_for(desk: Desk) -> None:
     async with desk.opening(policy, crm=Copy(things={"ana": 1})) as memory:
         await memory.erase_pending()
         assert (await step_of(memory, report)).status is StepStatus.VERIFIED
+
+
+@pytest.mark.parametrize("part", ["by_record", "find", "erase", "verify"])
+async def test_what_lacks_a_part_of_a_connector_is_refused_when_it_is_taken_in(desk: Desk, part: str) -> None:
+    """Not by the worker, weeks later, for everybody whose forget it follows up."""
+    parts: dict[str, Any] = {name: getattr(Copy(things={}), name) for name in ("by_record", "find", "erase", "verify")}
+    del parts[part]
+    with pytest.raises(InvalidInput, match=f"'crm' has no {part}"):
+        async with desk.opening(declaring(CONNECTED), connectors={"crm": cast("Connector", SimpleNamespace(**parts))}):
+            pass
 
 
 async def test_a_copy_of_an_older_policy_is_still_asked(desk: Desk) -> None:

@@ -328,7 +328,7 @@ def _declared(environment: Environment, erasure: Erasure) -> list[RegisteredCopy
     copies = declared_copies(environment.policy.copies, erasure.requested_at)
     if erasure.target not in RECORDS:
         return list(copies)
-    by_hand = {name for name, connector in environment.connectors.items() if not getattr(connector, "by_record", True)}
+    by_hand = {name for name, connector in environment.connectors.items() if not connector.by_record}
     return [copy.by_hand() if copy.connector in by_hand else copy for copy in copies]
 
 

@@ -35,6 +35,8 @@ CACHE_LINES = """\
 """
 """What a policy needs to have where sessions are cached."""
 
+_PARTS = ("by_record", "find", "erase", "verify")
+
 
 def unset_variables(policy: Policy, environ: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
     """Variables that connectors of a policy take what they need from, and that are not set, by copy."""
@@ -48,7 +50,7 @@ def connectors_of(
     """All connectors, by the name under which the register of copies knows them. stack: closes what is made here.
 
     given: those that host code made, by name. Raises InvalidInput for one that no copy of the policy names, which would
-    never be asked, and as `built_in` does.
+    never be asked, or that lacks a part of a connector, and as `built_in` does.
     """
     named = {copy.connector.name for copy in policy.copies if isinstance(copy.connector, RegisteredConnector)}
     for name in given.keys() - named:
@@ -56,6 +58,13 @@ def connectors_of(
             f"The connector {name!r} is not named by any copy of policy {policy.name}, so it would never be asked. "
             f"Give the copy the line `connector: {{type: registered, name: {name}}}`."
         )
+    for name, connector in given.items():
+        missing = [part for part in _PARTS if not hasattr(connector, part)]
+        if missing:
+            raise InvalidInput(
+                f"The connector {name!r} has no {' and no '.join(missing)}. See olvido.connectors.Connector for what a "
+                "connector has."
+            )
     connectors = dict(given)
     for copy in policy.copies:
         settings = copy.connector
