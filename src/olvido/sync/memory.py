@@ -485,7 +485,9 @@ class Memory:
 
         asserts: the origin classes that this caller may claim; a payload can never widen them.
         Take a new handle for each request or job: a handle is tied to the life of the subject that it first saw, so
-        that work begun before a forget cannot write after it. Raises InvalidScope, InvalidInput.
+        that work begun before a forget cannot write after it. Where nothing of the subject is stored yet there is no
+        life to be tied to: a first write that is under way then may be stored after a forget. Let such writes end
+        before you forget. Raises InvalidScope, InvalidInput.
         """
         return ScopedMemory(self._portal, self._inner.scope(tenant=tenant, subject=subject, asserts=asserts))
 
