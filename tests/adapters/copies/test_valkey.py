@@ -218,9 +218,10 @@ async def test_other_settings_of_a_url_are_the_callers(
         assert (await sessions.verify(target()), await sessions.get("acme", LIFE, "s1")) == (0, None)
 
 
-async def test_whatever_the_client_raises_is_told_in_our_words() -> None:
+async def test_whatever_the_client_raises_is_told_in_our_words(valkey_server: ValkeyServer) -> None:
     """A setting that it takes, and fails on when it connects."""
-    async with ValkeySessions("valkey://127.0.0.1:1?credential_provider=secret-word") as sessions:
+    async with ValkeySessions(f"{valkey_server.connection_url}?credential_provider=secret-word") as sessions:
         with pytest.raises(CopyUnavailable) as refused:
             await sessions.get("acme", LIFE, "s1")
+    assert refused.value.problem is CopyProblem.FAILED
     assert "secret-word" not in f"{refused.value!r}"
