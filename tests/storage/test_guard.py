@@ -295,21 +295,6 @@ async def test_a_wall_that_was_changed_is_refused(migrated: Clone, change: str, 
             await guard.refuse_unsafe(connection, role=APP)
 
 
-@pytest.mark.parametrize(
-    "setting, remedy",
-    [
-        ("row_security = off", "row_security = off.* RESET"),
-        ("search_path = olvido", "search path of the login.* SET SCHEMA"),
-        ("search_path = ''", "search path of the login.* SET search_path"),
-    ],
-)
-async def test_a_setting_with_which_statements_fail_is_named(migrated: Clone, setting: str, remedy: str) -> None:
-    """Whoever opens is told at once which setting it is, not at the first write that something failed."""
-    async with changed(migrated, f"SET LOCAL {setting}") as connection:
-        with pytest.raises(UnsafeDatabase, match=remedy):
-            await guard.refuse_unsafe(connection, role=APP)
-
-
 async def test_a_permissive_policy_is_not_opened(clone: Clone) -> None:
     """The whole way: a policy that lets everybody in keeps `olvido.open` from serving, for requests and for duties."""
     with administer(clone) as connection:

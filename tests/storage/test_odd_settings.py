@@ -95,7 +95,12 @@ def test_a_database_that_cannot_hold_every_text_is_not_prepared(clone: Clone, en
 
 
 @pytest.mark.parametrize(
-    "option, code", [("row_security=off", "row_security_off"), ("search_path=olvido", "hidden_pgvector")]
+    "option, code",
+    [
+        ("row_security=off", "row_security_off"),
+        ("search_path=olvido", "hidden_pgvector"),
+        ("search_path=", "hidden_pgvector"),
+    ],
 )
 async def test_a_setting_that_stands_in_the_way_is_named_by_all(
     clone: Clone, monkeypatch: pytest.MonkeyPatch, option: str, code: str
