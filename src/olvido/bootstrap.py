@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 DEFAULT_HOME = ".olvido"
 EMBEDDED_LEAVES = 8
+QUESTIONS = 4
+"""Connections at most for short questions of whoever holds a life. They wait for nobody."""
 URL_SCHEMES = ("postgresql://", "postgres://")
 LEDGER = "OLVIDO_LEDGER"
 
@@ -115,7 +117,8 @@ def open(  # noqa: A001 - `olvido.open()` reads as what it does
     embedder: one of `olvido.embedders` or your own, which you close yourself; None is the endpoint that
     OLVIDO_EMBEDDER_URL names, or else the local multilingual-e5-small. detector: tells the language of a text where the
     caller does not; None is py3langid among pt, es, en and "other". clock: for tests; None is the database's clock.
-    pool_size: connections at most, 1 or more. timeout: seconds to wait for a connection.
+    pool_size: connections at most, 1 or more, for requests and as many for duties; a few more for short questions that
+    a forget or an import asks the audit. timeout: seconds to wait for a connection.
     keys: the directory of the keys that sign receipts, outside the database and its backups; None is the one that
     OLVIDO_KEYS names, or else the data directory with `-keys` after its name. With a URL and none, nothing is signed.
     ledger: the directory of the erasure ledger, one for all hosts of this database and outside its backups; None is the
@@ -300,17 +303,22 @@ async def environment_of(settings: Settings, stack: AsyncExitStack, *, locked: b
         request_url, size=settings.pool_size, wait_seconds=settings.timeout, name="requests", check=check
     )
     stack.push_async_callback(requests.close)
-    workers = None
+    workers = questions = None
     if worker_url is not None:
         # Never the pool of requests: a request that waits for a duty would hold what the duty waits for.
         workers = await open_pool(
             worker_url, size=settings.pool_size, wait_seconds=settings.timeout, name="workers", idle=0, check=check
         )
         stack.push_async_callback(workers.close)
+        # Nor that of duties for whoever asks while it holds a life: duties that wait for that life would hold them all.
+        questions = await open_pool(
+            worker_url, size=QUESTIONS, wait_seconds=settings.timeout, name="questions", idle=0, check=check
+        )
+        stack.push_async_callback(questions.close)
     if settings.eraser_url is not None:
         await _refuse_unsafe(settings.eraser_url, ERASER, settings.timeout)
     return Environment(
-        database=Database(requests, workers, clock=settings.clock),
+        database=Database(requests, workers, questions=questions, clock=settings.clock),
         policy=policy,
         embedder=embedder,
         detector=settings.detector or _default_detector(),

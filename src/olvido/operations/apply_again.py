@@ -204,23 +204,6 @@ async def _asked_once(environment: Environment, entry: Entry) -> Entry:
     return entry if known is None else replace(entry, request=None)
 
 
-async def split(environment: Environment, tenant: str, entries: Sequence[Entry]) -> tuple[list[Entry], list[Entry]]:
-    """Entries of one company: those that something may be here of, and those of lives that are not."""
-    keys = [entry.key for entry in entries if entry.key is not None]
-    ids = [record_id for entry in entries for record_id in entry.record_ids or ()]
-    async with environment.database.administer(tenant) as transaction:
-        living = {row["subject_key"] for row in await transaction.all(_SQL["living"], keys=keys)}
-        # The release of a hold has its id where others have those of records, and concerns a life that may be over.
-        holds = {row["hold_id"] for row in await transaction.all(_SQL["holds"], ids=ids)}
-    here = [
-        entry
-        for entry in entries
-        if entry.key is None or entry.key in living or not holds.isdisjoint(entry.record_ids or ())
-    ]
-    numbers = {entry.number for entry in here}
-    return here, [entry for entry in entries if entry.number not in numbers]
-
-
 async def have(environment: Environment, tenant: str, entries: Sequence[Entry]) -> None:
     """Have entries of one company of which nothing is here, and let their requests go on."""
     async with environment.database.administer(tenant) as transaction:
@@ -244,11 +227,14 @@ async def forget_again(
 async def _have(
     transaction: Transaction, entries: Sequence[Entry], environment: Environment, *, follow_up: bool
 ) -> None:
-    await _note_forgotten(transaction, entries, environment.policy.version)
-    if follow_up:
-        await _ask_again(transaction, entries, environment)
+    # First, so that of several who apply the same entries at once only one says so.
     numbers = [entry.number for entry in entries]
-    await transaction.run(_SQL["mark"], ledger=environment.ledger.ledger_id, entries=numbers)
+    found = await transaction.all(_SQL["mark"], ledger=environment.ledger.ledger_id, entries=numbers)
+    marked = {row["entry"] for row in found}
+    new = [entry for entry in entries if entry.number in marked]
+    await _note_forgotten(transaction, new, environment.policy.version)
+    if follow_up:
+        await _ask_again(transaction, new, environment)
 
 
 async def _ask_again(transaction: Transaction, entries: Sequence[Entry], environment: Environment) -> None:
@@ -310,6 +296,8 @@ async def _note_forgotten(transaction: Transaction, entries: Sequence[Entry], po
 async def _note(
     transaction: Transaction, audited: Sequence[tuple[UUID, str, str, UUID | None]], policy_version: str
 ) -> None:
+    if not audited:
+        return
     await transaction.run(
         _SQL["note_forgotten"],
         audit_ids=[new_record_id() for _ in audited],
@@ -365,7 +353,8 @@ async def _records(again: Environment, caller: Caller, entry: Entry) -> Counter[
 async def _version(again: Environment, caller: Caller, entry: Entry, version: int) -> Counter[str]:
     """Only the version that was forgotten; the whole preference where the one before cannot be current.
 
-    Where a later one is current by now, because whoever asked died before anything was removed, that one stays.
+    Where a later one is current by now, because whoever asked died before anything was removed, that one stays. That is
+    looked at first: a preference without a version before would be forgotten whole, with the later one.
     """
     (record_id,) = entry.record_ids or ()
     removed = await forget_superseded(again, caller, record_id, version)

@@ -58,7 +58,7 @@ async def taken_in(environment: Environment, transaction: Transaction, *, worker
     if worker:
         found = await transaction.all(_SQL["taken_in"], life=life)
     elif environment.database.has_worker:
-        async with environment.database.administer(transaction.tenant) as beside:
+        async with environment.database.administer(transaction.tenant, asking=True) as beside:
             found = await beside.all(_SQL["taken_in"], life=life)
     else:
         return ()
@@ -89,7 +89,7 @@ async def revoked_records(environment: Environment, tenant: str, record_ids: Col
 @asynccontextmanager
 async def _audit(environment: Environment, tenant: str) -> AsyncIterator[Transaction]:
     try:
-        async with environment.database.administer(tenant) as transaction:
+        async with environment.database.administer(tenant, asking=True) as transaction:
             yield transaction
     except UnsafeDatabase:
         raise UnsafeDatabase(

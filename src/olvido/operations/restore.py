@@ -11,7 +11,7 @@ from uuid import UUID
 
 from olvido.domain.ledger import Entry, LedgerState, ReplayReport, Request, RestoreReport, Standing, explain
 from olvido.errors import InvalidInput, LedgerUnavailable, StoreLocked
-from olvido.operations.apply_again import apply_again, forget_again, have, settle, split
+from olvido.operations.apply_again import apply_again, forget_again, have, settle
 from olvido.operations.environment import Environment
 from olvido.operations.ledger_gate import Seen, look_at
 from olvido.storage.ledger_marks import adopt, missing, read_marks
@@ -149,7 +149,7 @@ async def _apply_missing(environment: Environment, progress: Progress | None) ->
             return done
         after = numbers[-1]
         async for tenant, entries in _by_company(environment, numbers):
-            here, gone = await split(environment, tenant, entries)
+            here, gone = await _split(environment, tenant, entries)
             await have(environment, tenant, gone)
             requests = sum(entry.request is not None for entry in entries)
             done = done.and_(_Done(absent=len(gone), requests=requests))
@@ -158,6 +158,23 @@ async def _apply_missing(environment: Environment, progress: Progress | None) ->
                 done = done.entry(removed, here=entry.key is None or any(removed.values()))
             if progress is not None:
                 progress(done.applied + done.absent, total)
+
+
+async def _split(environment: Environment, tenant: str, entries: Sequence[Entry]) -> tuple[list[Entry], list[Entry]]:
+    """Entries of one company: those that something may be here of, and those of lives that are not."""
+    keys = [entry.key for entry in entries if entry.key is not None]
+    ids = [record_id for entry in entries for record_id in entry.record_ids or ()]
+    async with environment.database.administer(tenant) as transaction:
+        living = {row["subject_key"] for row in await transaction.all(_SQL["living"], keys=keys)}
+        # The release of a hold has its id where others have those of records, and concerns a life that may be over.
+        holds = {row["hold_id"] for row in await transaction.all(_SQL["holds"], ids=ids)}
+    here = [
+        entry
+        for entry in entries
+        if entry.key is None or entry.key in living or not holds.isdisjoint(entry.record_ids or ())
+    ]
+    numbers = {entry.number for entry in here}
+    return here, [entry for entry in entries if entry.number not in numbers]
 
 
 async def _forget_living(environment: Environment) -> _Done:

@@ -108,9 +108,11 @@ class _Sealing:
 
     async def take_due(self) -> None:
         """One batch of each company that is due, in turn, so that a busy one keeps no other waiting."""
+        async with self._environment.database.administer() as transaction:
+            await transaction.run(_SQL["set_right"], latest=LATEST)
         while not self.is_at_limit:
             async with self._environment.database.administer() as transaction:
-                row = await transaction.one(_SQL["claim"], until=transaction.now + LEASE, latest=LATEST)
+                row = await transaction.one(_SQL["claim"], until=transaction.now + LEASE)
             if row is None:
                 return
             await self._batch(row["tenant_id"])

@@ -183,9 +183,10 @@ class Transaction:
 
 
 class Database:
-    """Two pools, requests and workers, and the transactions that operations run in.
+    """Pools of connections, and the transactions that operations run in.
 
-    workers: None if no login for duties is known; they raise UnsafeDatabase then.
+    workers: None if no login for duties is known; they raise UnsafeDatabase then. questions: of the same login, for
+    whoever holds a life: what waits for that life may have taken every connection of `workers`.
     clock: overrides the database's clock, for tests only.
     """
 
@@ -194,10 +195,12 @@ class Database:
         requests: Pool,
         workers: Pool | None,
         *,
+        questions: Pool | None = None,
         clock: Clock | None = None,
     ) -> None:
         self._requests = requests
         self._workers = workers
+        self._questions = questions
         self._clock = clock
 
     @property
@@ -206,10 +209,10 @@ class Database:
         return self._workers is not None
 
     async def close(self) -> None:
-        """Close both pools; running transactions end first."""
-        await self._requests.close()
-        if self._workers is not None:
-            await self._workers.close()
+        """Close all pools; running transactions end first."""
+        for pool in (self._requests, self._workers, self._questions):
+            if pool is not None:
+                await pool.close()
 
     @asynccontextmanager
     async def read(self, life: Life) -> AsyncIterator[Transaction]:
@@ -303,9 +306,13 @@ class Database:
                 yield transaction
 
     @asynccontextmanager
-    async def administer(self, tenant: str = "") -> AsyncIterator[Transaction]:
-        """A worker's transaction in one tenant and in no life: it sees system relations and that tenant's keys."""
-        async with _entering_life(self._worker_pool(), tenant, None) as (cursor, entered):
+    async def administer(self, tenant: str = "", *, asking: bool = False) -> AsyncIterator[Transaction]:
+        """A worker's transaction in one tenant and in no life: it sees system relations and that tenant's keys.
+
+        asking: of whoever may hold a life; nothing is waited for in it.
+        """
+        pool = (asking and self._questions) or self._worker_pool()
+        async with _entering_life(pool, tenant, None) as (cursor, entered):
             with self._by_key(cursor, tenant, None, entered) as transaction:
                 yield transaction
 

@@ -119,6 +119,11 @@ def migrate(url: str, *, leaves: int = 64) -> MigrationReport:
             f"The login may not prepare the database: {error.diag.message_primary}. Use a login that may create "
             "roles and the extensions vector and unaccent, or have an administrator create those first."
         ) from None
+    except psycopg.errors.InvalidSchemaName:
+        raise SchemaMismatch(
+            "The search path of the login names no schema for the extensions to be in. ALTER ROLE the login SET "
+            "search_path with one, such as public, and run `olvido migrate` again."
+        ) from None
     except psycopg.errors.FeatureNotSupported:
         raise SchemaMismatch(
             "The server lacks an extension: vector (pgvector 0.8.4 or newer) or unaccent (of PostgreSQL's contrib). "

@@ -13,7 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from olvido.adapters.ledger.lines import Header, encode, header_content
+from olvido.adapters.ledger import journal
+from olvido.adapters.ledger.lines import Header, encode, entries, header_content
 from olvido.domain.ledger import Entry, Request
 from olvido.errors import LedgerUnavailable
 from tests.adapters.ledger.support import Ledger, begun, filled
@@ -222,6 +223,25 @@ def test_an_entry_that_says_nothing_is_damage(place: Path, file: Path, event: di
     assert len(Ledger(place).entries([1])) == 1
     with pytest.raises(LedgerUnavailable, match="damaged at byte"):
         Ledger(place).entries([1, 2])
+
+
+def test_a_line_is_read_once_for_all_its_entries(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A batch that was written back is one line, whose entries are asked for together, in any order."""
+    begun(place)
+    key = uuid4()
+    removals = [Entry(number=0, tenant="acme", key=key, record_ids=(uuid4(),)) for _ in range(50)]
+    numbers = Ledger(place).write_back(removals, above=0)
+    read: list[bytes] = []
+
+    def counted(line: bytes) -> list[Entry]:
+        read.append(line)
+        return entries(line)
+
+    monkeypatch.setattr(journal, "entries", counted)
+    asked = [*reversed(numbers), 999, numbers[3]]
+    found = Ledger(place).entries(asked)
+    assert [entry.number for entry in found] == [*reversed(numbers), numbers[3]]
+    assert len(read) == 1
 
 
 def test_an_unfinished_first_line_is_no_ledger(place: Path, file: Path) -> None:

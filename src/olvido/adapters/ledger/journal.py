@@ -100,25 +100,25 @@ class Journal:
 
         Raises LedgerUnavailable, also for one that does not say whom it is about.
         """
-        found: list[Entry] = []
+        found: dict[int, Entry] = {}
         with self._opened(os.O_RDONLY, fcntl.LOCK_SH) as fd:
             if fd is None:
-                return found
+                return []
             self._catch_up(fd)
             if not all(map(self._tally.knows_start_of, numbers)):
                 self._tally = self._read_all(fd)
+            starts = {number: self._tally.start_of(number) for number in numbers}
             with _reading(fd) as file:
-                for number in numbers:
-                    start = self._tally.start_of(number)
-                    if start is not None:
-                        # Its checksum was compared when it was read first.
-                        file.seek(start)
-                        try:
-                            announced_here = entries(file.readline())
-                        except (AttributeError, LookupError, TypeError, ValueError):
-                            raise self._damaged(start) from None
-                        found += [entry for entry in announced_here if entry.number == number]
-        return found
+                # Each line once: a batch that was written back is hundreds of entries in one.
+                for start in sorted({start for start in starts.values() if start is not None}):
+                    # Its checksum was compared when it was read first.
+                    file.seek(start)
+                    try:
+                        read = entries(file.readline())
+                    except (AttributeError, LookupError, TypeError, ValueError):
+                        raise self._damaged(start) from None
+                    found |= {entry.number: entry for entry in read if starts.get(entry.number) == start}
+        return [found[number] for number in numbers if number in found]
 
     def append(self, news: Sequence[Intent | Outcome]) -> list[int]:
         """Write these down together, durable on return, and return the number of each. Raises LedgerUnavailable."""

@@ -1,12 +1,14 @@
 -- name: claim
--- Take the company whose audit waits longest for a look, and leave it to whoever took it until an instant. None is due later
--- than `latest` from now, unless a clock was ahead when that was written.
+-- Take the company whose audit waits longest for a look, and leave it to whoever took it until an instant.
 UPDATE olvido.sealing s SET due_at = %(until)s
-  FROM (SELECT tenant_id FROM olvido.sealing
-         WHERE due_at <= %(now)s OR due_at > %(now)s::timestamptz + %(latest)s::interval
+  FROM (SELECT tenant_id FROM olvido.sealing WHERE due_at <= %(now)s
          ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED) AS next
  WHERE s.tenant_id = next.tenant_id
 RETURNING s.tenant_id
+
+-- name: set_right
+-- Have companies looked at now that are due later than anything is: a clock was ahead when that was written.
+UPDATE olvido.sealing SET due_at = %(now)s WHERE due_at > %(now)s::timestamptz + %(latest)s::interval
 
 -- name: companies
 -- The companies whose audit is sealed, in the order of their names, after a position.

@@ -33,10 +33,11 @@ SELECT %(ledger)s, 0, clock_timestamp() WHERE NOT EXISTS (SELECT FROM olvido.led
 ON CONFLICT DO NOTHING
 
 -- name: mark
--- Have some entries of a ledger from now on; 0 is to belong to it.
+-- Have some entries of a ledger from now on; 0 is to belong to it. Those that were not there before.
 INSERT INTO olvido.ledger_entries (ledger_id, entry, applied_at)
 SELECT %(ledger)s, entry, clock_timestamp() FROM unnest(%(entries)s::bigint[]) AS g (entry)
 ON CONFLICT DO NOTHING
+RETURNING entry
 
 -- name: marked
 -- Which of some entries of a ledger this database has.
