@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from functools import partial
 
@@ -61,7 +61,7 @@ async def test_the_next_is_made_while_the_caller_is_at_one() -> None:
     """All come in their order; of those that nobody asked for yet, at most two were begun."""
     begun: list[int] = []
 
-    async def numbers() -> AsyncIterator[int]:
+    async def numbers() -> AsyncGenerator[int]:
         for number in range(6):
             begun.append(number)
             await asyncio.sleep(0)
@@ -81,7 +81,7 @@ async def test_the_next_is_made_while_the_caller_is_at_one() -> None:
 async def test_what_making_raises_comes_in_its_place(kind: type[BaseException]) -> None:
     """What was made before is given first; also what looks like being cancelled ends the waiting."""
 
-    async def numbers() -> AsyncIterator[int]:
+    async def numbers() -> AsyncGenerator[int]:
         yield 1
         raise kind
 
@@ -91,18 +91,21 @@ async def test_what_making_raises_comes_in_its_place(kind: type[BaseException]) 
             await anext(made)
 
 
-async def test_making_ends_with_the_caller() -> None:
-    """Nothing goes on for a caller who has left."""
+@pytest.mark.parametrize("seconds", [0, 3600])
+async def test_making_ends_with_the_caller(seconds: int) -> None:
+    """Nothing goes on for a caller who has left, whether something is being made or there is room for no more."""
     ended: list[bool] = []
 
-    async def numbers() -> AsyncIterator[int]:
+    async def numbers() -> AsyncGenerator[int]:
         try:
-            yield 1
-            await asyncio.sleep(3600)
+            for number in range(9):
+                yield number
+                await asyncio.sleep(seconds)
         finally:
             ended.append(True)
 
     async with aclosing(ahead(numbers())) as made:
-        assert await anext(made) == 1
+        assert await anext(made) == 0
+        await asyncio.sleep(0.01)
     assert ended == [True]
     assert asyncio.all_tasks() == {asyncio.current_task()}

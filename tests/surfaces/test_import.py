@@ -90,7 +90,8 @@ BAD = [
     pytest.param({**EPISODE, "occurred_at": CANARY}, "not an instant", id="instant"),
     pytest.param({**EPISODE, "occurred_at": "9999-01-01T00:00:00Z"}, "future", id="future"),
     pytest.param({**EPISODE, "event_id": "ev0", "status": "open"}, "event id of line 1", id="repeated"),
-    pytest.param(json.dumps(NOTE)[:-1] + ', "tenant": "zeta"}', "gives a name twice", id="two-owners"),
+    pytest.param(json.dumps(NOTE)[:-1] + ', "tenant": "zeta"}', "company or person twice", id="two-owners"),
+    pytest.param(json.dumps(NOTE)[:-1] + ', "ten\\u0061nt": "zeta"}', "company or person twice", id="escaped"),
 ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import datetime
@@ -158,8 +158,8 @@ class _Taking:
         ready = {place: (one, made) for (place, one), made in zip(left.items(), prepared, strict=True)}
         return _Batch(given=given, known=known | early, ready=ready)
 
-    async def batches(self) -> AsyncIterator[_Batch]:
-        """All records in batches, each prepared when the one before was taken."""
+    async def batches(self) -> AsyncGenerator[_Batch]:
+        """All records in batches."""
         embedder = self._environment.embedder.id
         taken = 0
         while given := self._records[taken : taken + _PACE.get(embedder, AT_FIRST)]:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing
 from time import sleep
 from typing import TypeVar
 
@@ -40,20 +41,21 @@ async def in_turn(work: Callable[[], _T]) -> _T:
     return await asyncio.get_running_loop().run_in_executor(_THREAD.executor, work)
 
 
-async def ahead(source: AsyncIterator[_T]) -> AsyncGenerator[_T]:
-    """What `source` gives, in its order: while the caller is at one, the next is made, and the one after it begun.
+async def ahead(source: AsyncGenerator[_T]) -> AsyncGenerator[_T]:
+    """What `source` gives, in its order: while the caller is at one, the next two are made.
 
     What it raises is raised where it would have given something. Close it (`contextlib.aclosing`): whatever is being
-    made then is given up.
+    made then is given up, and `source` is closed.
     """
     made: asyncio.Queue[_T | _Ended] = asyncio.Queue()
     room = asyncio.Semaphore(1)
 
     async def make() -> None:
         try:
-            async for one in source:
-                made.put_nowait(one)
-                await room.acquire()
+            async with aclosing(source):
+                async for one in source:
+                    made.put_nowait(one)
+                    await room.acquire()
             made.put_nowait(_Ended())
         except BaseException as error:  # noqa: BLE001 - raised to whoever waits for the next one
             made.put_nowait(_Ended(error))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import datetime
@@ -120,7 +120,7 @@ async def _stored(
     first: those of the first batch. prepare: gives those of each other one.
     """
 
-    async def make_all() -> AsyncIterator[_Made]:
+    async def make_all() -> AsyncGenerator[_Made]:
         for start in range(0, len(reports), AT_ONCE):
             batch = slice(start, start + AT_ONCE)
             prepared = first if start == 0 else await prepare(batch)

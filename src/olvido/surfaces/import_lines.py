@@ -38,7 +38,7 @@ _KINDS: Mapping[object, type[AnyLine]] = {"preference": PreferenceLine, "episode
 _LINES: TypeAdapter[AnyLine] = TypeAdapter(
     Annotated[PreferenceLine | EpisodeLine | NoteLine, Field(discriminator="kind")]
 )
-_OWNERS = (b'"tenant"', b'"subject"')
+_OWNERS = ("tenant", "subject")
 
 
 def parse(
@@ -90,8 +90,9 @@ def checked(
 
 
 def _read(raw: bytes, number: int) -> FileRecord:
-    if any(raw.count(name) > 1 for name in _OWNERS):
-        _refuse_repeated(raw)
+    # A name may be written with escapes, of which those of ASCII begin so.
+    if b"\\u00" in raw or raw.count(b'"tenant"') > 1 or raw.count(b'"subject"') > 1:
+        _refuse_two_owners(raw)
     try:
         line = _LINES.validate_json(raw)
     except ValidationError:
@@ -99,15 +100,16 @@ def _read(raw: bytes, number: int) -> FileRecord:
     return line.record(number)
 
 
-def _refuse_repeated(raw: bytes) -> None:
+def _refuse_two_owners(raw: bytes) -> None:
     """Whose a record is, is said once: of two companies or people the last would win, and nobody would see it."""
     with suppress(ValueError, RecursionError):  # what is no JSON is told where it is read
-        json.loads(raw, object_pairs_hook=_each_once)
+        json.loads(raw, object_pairs_hook=_one_owner)
 
 
-def _each_once(pairs: list[tuple[str, object]]) -> None:
-    if len(dict(pairs)) < len(pairs):
-        raise InvalidInput("gives a name twice; keep one.")
+def _one_owner(pairs: list[tuple[str, object]]) -> None:
+    names = [name for name, _ in pairs]
+    if any(names.count(owner) > 1 for owner in _OWNERS):
+        raise InvalidInput("gives its company or person twice; keep one.")
 
 
 def _another(raw: bytes) -> AnyLine:

@@ -33,8 +33,8 @@ SUBJECT = "{subject}"
 ANY = "*"
 
 _LISTS = ("results", "memories", "items")
-_NEXT_PAGE = "next"
-_PAGING = frozenset({"count", _NEXT_PAGE, "previous"})
+_OTHER_PAGES = ("next", "previous")
+_PAGING = frozenset({"count", *_OTHER_PAGES})
 _TEXTS = ("content", "text", "memory", "data")
 _MEM0_READ = frozenset({"id", "memory", "user_id", "created_at", "expiration_date"})
 _ITEM_READ = frozenset({"namespace", "key", "value", "created_at"})
@@ -173,9 +173,9 @@ def _items(content: bytes) -> tuple[list[tuple[int, object]], str, tuple[str, ..
         return [(number, _torn(raw)) for number, raw in lines if raw.strip()], "line", ()
     beside: tuple[str, ...] = ()
     if isinstance(whole, dict):
-        if whole.get(_NEXT_PAGE):
+        if any(whole.get(name) for name in _OTHER_PAGES):
             raise InvalidInput(
-                "The file is one page of several, since it names the next one. Get all of them, and put their records "
+                "The file is one page of several, since it names another one. Get all of them, and put their records "
                 "into one list."
             )
         found = next((name for name in _LISTS if isinstance(whole.get(name), list)), None)

@@ -142,10 +142,10 @@ async def test_no_known_thread_proves_nothing(saver: Saver) -> None:
         LangGraphThreads(saver, metadata=metadata_of, complete=True)
 
 
-@pytest.mark.parametrize(
-    "metadata",
-    [{}, {"tenant": "acme", "user_id": None}, {"tenant": "acme", "user_id": []}, {"tenant": "acme", "user_id": {}}],
-)
+SAYING_NOTHING: tuple[object, ...] = (None, [], {}, (), {"id": {}}, [[]], [{}], [None])
+
+
+@pytest.mark.parametrize("metadata", [{}, *({"tenant": "acme", "user_id": value} for value in SAYING_NOTHING)])
 async def test_metadata_that_says_nothing_means_nobody(saver: Saver, metadata: dict[str, Any]) -> None:
     """An empty filter would find the threads of all, and None those that name nobody: they are of others (rule 22)."""
     anonymous: Any = {"configurable": {"thread_id": "t5", "checkpoint_ns": ""}}

@@ -110,7 +110,7 @@ class LangGraphThreads:
         if not metadata:
             raise CopyUnavailable("No metadata to find threads by.", problem=CopyProblem.UNSAFE)
         # None finds what has no such key on SQLite, and an empty list or mapping any of them on PostgreSQL.
-        if any(value is None or value in ([], {}) for value in metadata.values()):
+        if any(map(_says_nothing, metadata.values())):
             raise CopyUnavailable("Metadata with a value that says nothing.", problem=CopyProblem.UNSAFE)
         if self._engine is _Engine.SQLITE and any("." in str(key) for key in metadata):
             raise CopyUnavailable("On SQLite a key with a dot is read as a path.", problem=CopyProblem.UNSAFE)
@@ -166,3 +166,12 @@ async def _understood() -> AsyncIterator[None]:
         raise CopyUnavailable(
             f"The checkpointer did not answer ({type(error).__name__}).", problem=CopyProblem.FAILED
         ) from None
+
+
+def _says_nothing(value: object) -> bool:
+    """Whether a value, or any part of it, is None or empty."""
+    if isinstance(value, Mapping):
+        return not value or any(map(_says_nothing, value.values()))
+    if isinstance(value, list | tuple):
+        return not value or any(map(_says_nothing, value))
+    return value is None

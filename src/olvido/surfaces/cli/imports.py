@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from enum import StrEnum
@@ -153,7 +154,7 @@ def import_(
                 if done:
                     typer.echo(f"Cut short after {done} of {len(read.records)} records; go on with --resume.", err=True)
                 raise
-            dropped = {**report.dropped, **dict.fromkeys(read.beside, 1)}
+            dropped = Counter(report.dropped) + Counter(read.beside)
             return replace(report, expired=read.expired, unit=read.unit, dropped=dict(sorted(dropped.items())))
 
     report = run(place, work)
