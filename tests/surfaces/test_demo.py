@@ -107,6 +107,15 @@ def test_the_demo_removes_only_what_it_made(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["ours", "theirs"]
 
 
+def test_a_ledger_without_its_store_is_not_taken_over(tmp_path: Path) -> None:
+    """Somebody who removed the directory alone is told about the ledger, which the demo neither uses nor removes."""
+    home = tmp_path / "demo"
+    ledger_beside(home).mkdir()
+    with pytest.raises(DataDirectoryError, match="erasure ledger of a store that is gone"):
+        make_fresh(home)
+    assert [path.name for path in tmp_path.iterdir()] == ["demo-ledger"]
+
+
 def test_the_demo_does_not_pull_a_directory_from_under_a_running_program(tmp_path: Path) -> None:
     """While another program has the demo's database open, the demo refuses to begin."""
     home = make_fresh(tmp_path / "d")

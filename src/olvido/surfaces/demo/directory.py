@@ -17,12 +17,18 @@ MARK = "made-by-olvido-demo"
 def make_fresh(home: Path) -> Path:
     """An empty, marked directory at `home`, absolute. What a run before left there is removed, and nothing else is.
 
-    Raises DataDirectoryError if the directory holds something else, is in use, or cannot be written.
+    Raises DataDirectoryError if the directory holds something else, is in use, or cannot be written, and if the ledger
+    of another store lies beside it.
     """
     home = home.resolve()
     try:
         if home.exists() and any(home.iterdir()):
             _remove(home)
+        elif ledger_beside(home).exists():
+            raise DataDirectoryError(
+                f"{ledger_beside(home)} is the erasure ledger of a store that is gone, and what it says was forgotten "
+                "would not come back. Remove it if the demo made it, or choose another place with --data-dir."
+            )
         # For root the server runs as another account, which has to pass through to its own directory.
         home.mkdir(mode=0o701 if os.geteuid() == 0 else 0o700, parents=True, exist_ok=True)
         (home / MARK).write_text("`olvido demo` removes this directory and makes it again.\n", encoding="utf-8")
